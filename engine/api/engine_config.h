@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "kernels/backend.h"
+
+namespace kvscope::api {
+
+/// The engine options of kvscope-cli and of the window, with vLLM's names where vLLM has them.
+struct EngineConfig {
+    std::string modelPath;
+    std::optional<kernels::Isa> isa;      ///< none = auto
+    int threads = 0;                      ///< 0 = all cores
+    std::int32_t blockSize = 16;          ///< 8, 16, 32, 64
+    std::int64_t numBlocks = 0;           ///< > 0 wins over kvCacheMemoryBytes
+    std::uint64_t kvCacheMemoryBytes = 0; ///< > 0 wins over the share
+    /// Share of available memory (after the weights) for the pool when neither is given; on CPU the default pool is
+    /// min(25 % of available memory, 8 x max-model-len tokens).
+    std::optional<double> memoryUtilization;
+    std::int64_t maxModelLen = 0; ///< 0 = the model's own context length
+    bool prefixCaching = true;
+    std::int32_t maxSequences = 16; ///< max-num-seqs
+    /// Token budget of a step. 0 = adaptive: on CPU the chunk is chosen so that a step takes at most 150 ms.
+    std::int32_t maxBatchedTokens = 0;
+    double watermark = 0.01; ///< share of blocks kept back when admitting
+};
+
+} // namespace kvscope::api

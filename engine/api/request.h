@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "engine/base/clock.h"
+#include "engine/base/ids.h"
+#include "engine/base/result.h"
+
+namespace kvscope::api {
+
+/// Sampling as the user sets it. Defaults are those of kvscope-cli (greedy). Ranges are checked by `validate`.
+struct SamplingParams {
+    double temperature = 0;      ///< 0..2; 0 = greedy
+    std::int32_t topK = 0;       ///< 0 = off
+    double topP = 1;             ///< (0, 1]; 1 = off
+    double minP = 0;             ///< [0, 1); 0 = off
+    double repeatPenalty = 1;    ///< [0.5, 2]; 1 = off
+    double presencePenalty = 0;  ///< [-2, 2]
+    double frequencyPenalty = 0; ///< [-2, 2]
+    std::uint64_t seed = 0;
+    std::int32_t maxTokens = 128; ///< >= 1
+    std::int32_t logprobs = 0;    ///< 0..20
+    bool ignoreEos = false;
+    std::vector<std::string> stop; ///< stop strings, each non-empty; cut from the text
+    std::vector<std::pair<TokenId, double>> logitBias;
+};
+/// The first impossible value as a sentence with its range.
+Result<void> validate(const SamplingParams& params);
+
+/// One message of a dialog.
+struct DialogMessage {
+    std::string role; ///< "system", "user", "assistant"
+    std::string content;
+    /// For an answer that this engine's tokenizer produced: its ids, so that re-tokenizing can never change them.
+    /// Only used where their decoded bytes equal what the template renders at that place.
+    std::vector<TokenId> tokens;
+};
+
+struct DialogPrompt {
+    std::vector<DialogMessage> messages;
+    bool addGenerationPrompt = true;
+    /// The last message is an unfinished answer: render without its end mark and write on (needs addGenerationPrompt =
+    /// false).
+    bool continueLast = false;
+};
+struct TextPrompt {
+    std::string text; ///< raw: BOS if the file asks for it, control tokens are not parsed
+};
+struct TokenPrompt {
+    std::vector<TokenId> ids;
+};
+/// Starts from the first `at` tokens (none = all) of an earlier, ended request's prompt + answer, sharing its blocks.
+struct ForkPrompt {
+    RequestId of;
+    std::optional<std::int64_t> at;
+    std::variant<TextPrompt, TokenPrompt> then;
+};
+using Prompt = std::variant<DialogPrompt, TextPrompt, TokenPrompt, ForkPrompt>;
+
+struct Request {
+    RequestId id;  ///< chosen by the caller, never reused
+    OwnerId owner; ///< whose blocks these are in map and table
+    Prompt prompt;
+    SamplingParams sampling;
+    std::uint64_t adapter = 0; ///< reserved for adapters: part of every block key
+    bool keepForFork = false;  ///< remember the token ids after the end, for ForkPrompt
+};
+
+enum class FinishReason { Stop, Length, Cancelled, Error };
+const char* finishReasonName(FinishReason reason); ///< "stop", "length", "cancelled", "error"
+
+/// Why a prefix was not (wholly) reused. Meaning only; the window has the words.
+enum class MissReason {
+    None,             ///< everything that could be reused was
+    Disabled,         ///< prefix caching is off
+    ColdStart,        ///< this beginning was never computed in this session
+    ShorterThanBlock, ///< common prefix with something cached ends inside a block
+    Diverged,         ///< the dialog changed at `divergingToken` against the owner's previous turn
+    Evicted,          ///< was cached, its block was needed by somebody else
+};
+const char* missReasonName(MissReason reason);
+
+/// What the cache did for one request.
+struct CacheReceipt {
+    std::int64_t promptTokens = 0;
+    std::int64_t reusedTokens = 0;   ///< served from cached blocks at first admission
+    std::int64_t computedTokens = 0; ///< prompt tokens computed, recomputation after preemption included
+    std::int32_t newBlocks = 0;      ///< blocks taken for this request (prompt and answer)
+    std::int32_t preemptions = 0;
+    std::int32_t swappedBlocks = 0;
+    std::int32_t blocksPeak = 0;
+    std::int32_t blocksAvailableAfter = 0;
+    std::int32_t blocksCachedAfter = 0;
+    MissReason missReason = MissReason::None;
+    std::int64_t divergingToken =
+        -1; ///< index of the first token that differs from the owner's previous turn, -1 = none
+    std::int32_t blockSize = 0;
+};
+
+struct Timings {
+    double loadMs = 0, queueMs = 0, prefillMs = 0, decodeMs = 0, ttftMs = 0, e2eMs = 0;
+};
+
+struct TokenLogprob {
+    TokenId token = -1;
+    float logprob = 0;
+    std::vector<std::pair<TokenId, float>> top;
+};
+
+/// What a request came to. Every request ends exactly once.
+struct Answer {
+    RequestId id;
+    OwnerId owner;
+    std::string text; ///< bytes as decoded, stop string cut; may be invalid UTF-8 only if the model wrote such bytes
+    std::vector<TokenId> tokenIds;
+    std::vector<TokenId> promptTokenIds;
+    FinishReason reason = FinishReason::Error;
+    std::variant<std::monostate, TokenId, std::string> stopReason; ///< end token or stop string
+    std::optional<Error> error;
+    Timings timings;
+    CacheReceipt cache;
+    std::vector<TokenLogprob> logprobs;
+    std::vector<Nanos> tokenTimes; ///< when each token was drawn
+};
+
+} // namespace kvscope::api

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The two interfaces that the window knows. The engine thread is one implementation; the player of recorded sessions
+// implements CacheSource; a remote server will implement both.
+//
+// Thread: all calls come from one consumer thread (the GUI thread, or the CLI's main thread). Nothing here waits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "engine/api/request.h"
+#include "engine/metrics/block_map_snapshot.h"
+#include "engine/metrics/step_sample.h"
+
+namespace kvscope::api {
+
+// ---- chat events, in order per request: Queued, [Waiting|Prefill]*, Tokens*, Finished ----
+
+struct QueuedEvent {
+    RequestId id;
+    std::int64_t promptTokens = 0;
+    /// Where each dialog message lies in the prompt: token range [begin, end) of messages[i], template marks included.
+    std::vector<std::pair<std::int64_t, std::int64_t>> messageRanges;
+};
+struct WaitingEvent {
+    RequestId id;
+    std::int32_t neededBlocks = 0, availableBlocks = 0; ///< 0/0: waits for a free place, see runningLimit
+    std::int32_t runningLimit = 0;                      ///< > 0: all places are taken
+    bool preempted = false;                             ///< it was running and gave its blocks up
+    OwnerId lentTo;                                     ///< to whom, when preempted
+};
+struct PrefillEvent {
+    RequestId id;
+    std::int64_t reused = 0, done = 0, total = 0; ///< tokens; done includes reused
+    double secondsLeft = -1;                      ///< about; -1 = not known yet
+};
+/// Text that became certain: whole UTF-8 characters only, nothing that a stop string could still swallow.
+struct TokensEvent {
+    RequestId id;
+    std::string text;
+    std::vector<TokenId> tokens;     ///< drawn since the last event (may be ahead of the text)
+    std::int64_t sequenceLength = 0; ///< tokens of the sequence: the context meter
+};
+struct FinishedEvent {
+    Answer answer;
+};
+
+// ---- model and engine events ----
+
+struct LoadingEvent {
+    std::string path;
+    double fraction = 0; ///< 0..1
+};
+struct ModelInfo {
+    std::string path, name, architecture, quantization;
+    std::string fingerprint; ///< XXH3-128 hex
+    std::int32_t layers = 0;
+    std::int64_t contextLength = 0, maxModelLen = 0;
+    std::uint64_t weightsBytes = 0, fileBytes = 0;
+    std::uint64_t kvBytesPerToken = 0, bytesPerBlock = 0;
+    std::int32_t blockSize = 0, numBlocks = 0, maxSequences = 0;
+    std::string backend;       ///< "CPU, 2 threads, AVX-512 (VNNI)"
+    std::string backendReason; ///< "no CUDA driver found"
+    bool hasChatTemplate = false;
+    double loadMs = 0;
+};
+struct LoadedEvent {
+    ModelInfo info;
+};
+struct LoadFailedEvent {
+    std::string path;
+    Error error;
+};
+struct UnloadedEvent {};
+/// A broken invariant: every running request has ended with an error, the engine does nothing until it is restarted.
+struct FaultedEvent {
+    std::string message;
+};
+/// The model file was truncated or replaced after loading; answers are not affected (weights were copied).
+struct FileChangedEvent {
+    std::string path;
+    std::string message;
+};
+
+/// Answer to `queryBlock`: what the hover card shows.
+struct BlockDetailEvent {
+    BlockId block;
+    kv::BlockState state = kv::BlockState::Empty;
+    std::int32_t fill = 0;
+    std::vector<OwnerId> owners; ///< sequences that reference it, or the last one that did
+    std::int32_t references = 0;
+    std::int64_t firstPosition = -1; ///< position of its first token in its sequence
+    std::vector<TokenId> tokens;
+    std::string text; ///< decoded tokens
+    std::string key;  ///< hex of the 128-bit key, empty while unsealed
+    Nanos lastRead = 0;
+};
+/// Answer to `queryOwner`: the blocks of an owner's newest sequence, in order, as far as they are still there.
+struct OwnerBlocksEvent {
+    OwnerId owner;
+    std::int64_t tokens = 0;     ///< length of that sequence
+    std::vector<BlockId> blocks; ///< invalid id = evicted
+    std::int32_t blockSize = 0;
+};
+
+using Event =
+    std::variant<QueuedEvent, WaitingEvent, PrefillEvent, TokensEvent, FinishedEvent, LoadingEvent, LoadedEvent,
+                 LoadFailedEvent, UnloadedEvent, FaultedEvent, FileChangedEvent, BlockDetailEvent, OwnerBlocksEvent>;
+
+/// One row of the live sequence table.
+enum class SequenceState { Waiting, Reading, Writing };
+struct SequenceRow {
+    RequestId request;
+    OwnerId owner;
+    SequenceState state = SequenceState::Waiting;
+    std::int64_t tokens = 0, promptTokens = 0, computedTokens = 0;
+    std::int32_t blocks = 0, sharedBlocks = 0;
+    std::int64_t cachedPrefix = 0;                                        ///< tokens reused
+    double ttftMs = -1, itlMs = -1;                                       ///< -1 = none yet; itl = mean of the last 16
+    std::int32_t neededBlocks = 0, availableBlocks = 0, runningLimit = 0; ///< waiting reason
+};
+
+/// Answers that a source can give; what is missing is shown as "not reported".
+struct CacheCapabilities {
+    bool blockMap = false;
+    bool sequences = false;
+    bool blockDetail = false;
+};
+
+/// Somebody who answers chat requests.
+class ChatSource {
+public:
+    virtual ~ChatSource() = default;
+    virtual void submit(Request request) = 0;
+    /// Idempotent; unknown or ended ids are ignored. The request ends with FinishReason::Cancelled.
+    virtual void cancel(RequestId id) = 0;
+    /// Next event of any kind, in order; none = nothing new.
+    virtual std::optional<Event> nextEvent() = 0;
+};
+
+/// Somebody whose KV cache can be watched.
+class CacheSource {
+public:
+    virtual ~CacheSource() = default;
+    virtual CacheCapabilities capabilities() const = 0;
+    /// Next sample; false = nothing new.
+    virtual bool nextSample(metrics::StepSample& sample) = 0;
+    virtual bool nextMemorySample(metrics::MemorySample& sample) = 0;
+    virtual std::uint64_t droppedSamples() const = 0;
+    /// The newest map if there is a newer one than the one returned last, else nullptr. Valid until the next call.
+    virtual const metrics::BlockMapSnapshot* takeBlockMap() = 0;
+    /// The newest table if there is a newer one, else nullptr. Valid until the next call.
+    virtual const std::vector<SequenceRow>* takeSequences() = 0;
+    /// Ask for details; the answer comes as BlockDetailEvent / OwnerBlocksEvent through ChatSource::nextEvent.
+    virtual void queryBlock(BlockId block) = 0;
+    virtual void queryOwner(OwnerId owner) = 0;
+};
+
+} // namespace kvscope::api
