@@ -8,8 +8,7 @@
 
 namespace kvscope::api {
 
-/// Receives everything that happened, on the engine thread, for the session log. Must not wait.
-class SessionObserver;
+class SessionObserver; // engine/api/session_observer.h
 
 /// Runs an Engine on its own thread: commands in by a queue, events and samples out by channels, the block map out by a
 /// triple buffer. Never waits for its consumer.

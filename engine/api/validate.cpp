@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <cmath>
+
+#include "engine/api/request.h"
+
+namespace kvscope::api {
+
+namespace {
+
+/// One numeric setting with its range; `openLow` excludes the lower bound itself.
+struct Range {
+    const char* name;
+    double value;
+    double low, high;
+    bool openLow = false;
+    bool openHigh = false;
+};
+
+std::string number(double value) {
+    std::string text = std::to_string(value);
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.')
+        text.pop_back();
+    return text;
+}
+
+bool inside(const Range& r) {
+    // NaN compares false with everything, so it never counts as inside.
+    const bool aboveLow = r.openLow ? r.value > r.low : r.value >= r.low;
+    const bool belowHigh = r.openHigh ? r.value < r.high : r.value <= r.high;
+    return aboveLow && belowHigh;
+}
+
+std::string outside(const Range& r) {
+    return std::string(r.name) + " must be between " + number(r.low) + (r.openLow ? " (excluded)" : "") + " and " +
+           number(r.high) + (r.openHigh ? " (excluded)" : "") +
+           (std::isfinite(r.value) ? ", not " + number(r.value) + "." : ", and a number.");
+}
+
+} // namespace
+
+Result<void> validate(const SamplingParams& p) {
+    const Range ranges[] = {
+        {"temperature", p.temperature, 0, 2},           {"top-p", p.topP, 0, 1, true},
+        {"min-p", p.minP, 0, 1, false, true},           {"repeat penalty", p.repeatPenalty, 0.5, 2},
+        {"presence penalty", p.presencePenalty, -2, 2}, {"frequency penalty", p.frequencyPenalty, -2, 2},
+        {"top-k", static_cast<double>(p.topK), 0, 1e9}, {"logprobs", static_cast<double>(p.logprobs), 0, 20},
+    };
+    for (const Range& range : ranges)
+        if (!inside(range))
+            return fail(ErrorCode::InvalidArgument, outside(range));
+    if (p.maxTokens < 1)
+        return fail(ErrorCode::InvalidArgument, "max tokens must be at least 1.");
+    for (const std::string& stop : p.stop)
+        if (stop.empty())
+            return fail(ErrorCode::InvalidArgument, "A stop string must not be empty.");
+    for (const auto& [token, bias] : p.logitBias) {
+        if (token < 0)
+            return fail(ErrorCode::InvalidArgument,
+                        "A logit bias names token " + std::to_string(token) + "; token ids start at 0.");
+        if (!(bias >= -100 && bias <= 100))
+            return fail(ErrorCode::InvalidArgument, outside({"logit bias", bias, -100, 100}));
+    }
+    return {};
+}
+
+} // namespace kvscope::api
