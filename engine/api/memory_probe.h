@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+#include "engine/base/channel.h"
+#include "engine/base/clock.h"
+#include "engine/metrics/step_sample.h"
+
+namespace kvscope::api {
+
+/// Value of a line such as "MemAvailable:  123 kB" in bytes; none when the line is missing or malformed.
+std::optional<std::uint64_t> procField(std::string_view text, std::string_view name);
+
+/// MemAvailable of this machine in bytes; 0 when it cannot be read.
+std::uint64_t availableMemory();
+
+/// Total, available and own memory, read from /proc now. Fields that cannot be read stay 0.
+metrics::MemorySample readMemory(const Clock& clock);
+
+/// Reads memory ten times a second on its own thread: summing up a process's pages takes the kernel milliseconds,
+/// which neither a step nor a frame has to spare. Two rings, since two threads listen; each has one consumer.
+class MemoryProbe {
+public:
+    explicit MemoryProbe(const Clock& clock);
+    ~MemoryProbe();
+    MemoryProbe(const MemoryProbe&) = delete;
+    MemoryProbe& operator=(const MemoryProbe&) = delete;
+
+    /// The window's thread.
+    bool nextForWindow(metrics::MemorySample& sample) { return m_window.pop(sample); }
+    /// The engine's thread (it hands samples on to the session log).
+    bool nextForEngine(metrics::MemorySample& sample) { return m_engine.pop(sample); }
+
+private:
+    void run();
+
+    const Clock& m_clock;
+    SampleRing<metrics::MemorySample> m_window{64};
+    SampleRing<metrics::MemorySample> m_engine{64};
+    std::mutex m_mutex;
+    std::condition_variable m_wake;
+    bool m_stop = false; ///< guarded by m_mutex
+    std::thread m_thread;
+};
+
+} // namespace kvscope::api

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "engine/base/clock.h"
+
+namespace kvscope::api {
+
+/// Chooses the token budget of a step so that it takes about `target`, where the user gave no budget. Exactness permits
+/// any chunk, so this only decides how soon Stop works and how long one chat's paste holds up another's answer.
+class StepTimeBudget {
+public:
+    explicit StepTimeBudget(std::int32_t most, Nanos target = 150'000'000) : m_most(most), m_target(target) {}
+
+    std::int32_t tokens() const { return m_tokens; }
+
+    /// A step of `tokens` took `elapsed`. Only steps that filled a good part of the budget teach anything: a decode
+    /// step of one token is bound by reading the weights, not by its tokens.
+    void stepTook(std::int32_t tokens, Nanos elapsed) {
+        if (elapsed <= 0 || (tokens < m_tokens / 2 && elapsed < m_target))
+            return;
+        const double perToken = static_cast<double>(elapsed) / std::max(tokens, 1);
+        const double fits = kMargin * static_cast<double>(m_target) / perToken;
+        // Grow at most twofold a step (a cheap early chunk says little about long context); shrink at once.
+        const double next = std::min(fits, 2.0 * m_tokens);
+        m_tokens = std::clamp(static_cast<std::int32_t>(next), std::min(kLeast, m_most), m_most);
+    }
+
+private:
+    static constexpr std::int32_t kLeast = 8;
+    static constexpr std::int32_t kFirst = 64;
+    static constexpr double kMargin = 0.8; ///< aim below the limit: "at most"
+
+    std::int32_t m_most;
+    Nanos m_target;
+    std::int32_t m_tokens = std::min(kFirst, m_most);
+};
+
+} // namespace kvscope::api

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/exec/kv_budget.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace kvscope::exec {
+
+namespace {
+
+constexpr double kDefaultShare = 0.25;
+constexpr std::int64_t kDefaultContexts = 8;
+
+std::string mebibytes(std::uint64_t bytes) {
+    return std::to_string((bytes + (1u << 20) - 1) >> 20) + " MiB";
+}
+
+struct Choice {
+    std::int64_t blocks;
+    KvBudgetRule rule;
+};
+
+Choice choose(const KvBudgetInputs& in, std::uint64_t bytesPerBlock) {
+    const auto blocksIn = [&](double bytes) {
+        return static_cast<std::int64_t>(bytes / static_cast<double>(bytesPerBlock));
+    };
+    if (in.numBlocks > 0)
+        return {in.numBlocks, KvBudgetRule::NumBlocks};
+    if (in.cacheBytes > 0)
+        return {static_cast<std::int64_t>(in.cacheBytes / bytesPerBlock), KvBudgetRule::CacheBytes};
+    if (in.share)
+        return {blocksIn(static_cast<double>(in.availableBytes) * *in.share), KvBudgetRule::Share};
+    const std::int64_t quarter = blocksIn(static_cast<double>(in.availableBytes) * kDefaultShare);
+    const std::int64_t contexts = (kDefaultContexts * in.maxModelLen + in.blockSize - 1) / in.blockSize;
+    return quarter < contexts ? Choice{quarter, KvBudgetRule::QuarterShare}
+                              : Choice{contexts, KvBudgetRule::EightContexts};
+}
+
+} // namespace
+
+const char* kvBudgetRuleName(KvBudgetRule rule) {
+    switch (rule) {
+    case KvBudgetRule::NumBlocks:
+        return "--num-blocks";
+    case KvBudgetRule::CacheBytes:
+        return "--kv-cache-memory-bytes";
+    case KvBudgetRule::Share:
+        return "--gpu-memory-utilization";
+    case KvBudgetRule::QuarterShare:
+        return "25 % of available memory";
+    case KvBudgetRule::EightContexts:
+        return "8 x max-model-len";
+    }
+    return "";
+}
+
+Result<KvBudget> planKvBudget(const KvBudgetInputs& in) {
+    if (in.bytesPerToken == 0 || in.blockSize <= 0 || in.maxModelLen <= 0)
+        return fail(ErrorCode::InvalidArgument,
+                    "The size of the KV cache needs a block size and a model length above 0.");
+    if (in.share && !(*in.share > 0 && *in.share <= 1))
+        return fail(ErrorCode::InvalidArgument, "--gpu-memory-utilization must be above 0 and at most 1.");
+    const std::uint64_t bytesPerBlock = in.bytesPerToken * static_cast<std::uint64_t>(in.blockSize);
+    const Choice choice = choose(in, bytesPerBlock);
+    if (choice.blocks < 1)
+        return fail(ErrorCode::OutOfMemory, "Not even one KV block of " + mebibytes(bytesPerBlock) +
+                                                " fits by the rule '" + kvBudgetRuleName(choice.rule) +
+                                                "'; give the cache more memory or use a smaller block size.");
+    // A slot number (block x blockSize + slot) travels to the kernels as 32 bits.
+    const std::int64_t mostBlocks = std::numeric_limits<std::int32_t>::max() / in.blockSize;
+    if (choice.blocks > mostBlocks)
+        return fail(ErrorCode::InvalidArgument,
+                    "At most " + std::to_string(mostBlocks) + " blocks of this size can be addressed; ask for fewer.");
+    KvBudget out;
+    out.numBlocks = static_cast<std::int32_t>(choice.blocks);
+    out.bytes = bytesPerBlock * static_cast<std::uint64_t>(choice.blocks);
+    out.tokens = choice.blocks * in.blockSize;
+    out.rule = choice.rule;
+    if (out.bytes > in.availableBytes)
+        return fail(ErrorCode::OutOfMemory, "A KV cache of " + mebibytes(out.bytes) + " (" +
+                                                kvBudgetRuleName(out.rule) + ") does not fit into the " +
+                                                mebibytes(in.availableBytes) +
+                                                " of memory that are left after the weights; ask for fewer blocks.");
+    return out;
+}
+
+} // namespace kvscope::exec
