@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/base/result.h"
 #include "kernels/backend.h"
 
 namespace kvscope::api {
@@ -27,5 +28,8 @@ struct EngineConfig {
     std::int32_t maxBatchedTokens = 0;
     double watermark = 0.01; ///< share of blocks kept back when admitting
 };
+
+/// The first impossible value as a sentence that names its option and range.
+Result<void> validate(const EngineConfig& config);
 
 } // namespace kvscope::api

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <cmath>
 
+#include "engine/api/engine_config.h"
 #include "engine/api/request.h"
 
 namespace kvscope::api {
@@ -61,6 +62,24 @@ Result<void> validate(const SamplingParams& p) {
         if (!(bias >= -100 && bias <= 100))
             return fail(ErrorCode::InvalidArgument, outside({"logit bias", bias, -100, 100}));
     }
+    return {};
+}
+
+Result<void> validate(const EngineConfig& c) {
+    if (c.blockSize != 8 && c.blockSize != 16 && c.blockSize != 32 && c.blockSize != 64)
+        return fail(ErrorCode::InvalidArgument, "--block-size must be 8, 16, 32 or 64.");
+    const Range ranges[] = {
+        {"--threads", static_cast<double>(c.threads), 0, 1024},
+        {"--num-blocks", static_cast<double>(c.numBlocks), 0, 1e9},
+        {"--max-model-len", static_cast<double>(c.maxModelLen), 0, 1e9},
+        {"--max-num-seqs", static_cast<double>(c.maxSequences), 1, 1024},
+        {"--max-num-batched-tokens", static_cast<double>(c.maxBatchedTokens), 0, 65536},
+        {"--watermark", c.watermark, 0, 1, false, true},
+        {"--gpu-memory-utilization", c.memoryUtilization.value_or(1), 0, 1, true},
+    };
+    for (const Range& range : ranges)
+        if (!inside(range))
+            return fail(ErrorCode::InvalidArgument, outside(range));
     return {};
 }
 

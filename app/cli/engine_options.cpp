@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/engine_options.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "app/cli/command.h"
+
+namespace kvscope::cli {
+
+namespace {
+
+/// An option of the contract whose feature is not built. `accepted` are the values that describe what this program
+/// does anyway (comma separated); everything else is refused by name.
+struct UnbuiltOption {
+    const char* name;
+    const char* accepted;
+};
+constexpr std::array kUnbuiltOptions = {
+    UnbuiltOption{"--activations", "native"},
+    UnbuiltOption{"--allocator", "paged"},
+    UnbuiltOption{"--contiguous-reserve", ""},
+    UnbuiltOption{"--kv-cache-dtype", "auto,f16"},
+    UnbuiltOption{"--k-dtype", "auto,f16"},
+    UnbuiltOption{"--v-dtype", "auto,f16"},
+    UnbuiltOption{"--kv-rotation", "off"},
+    UnbuiltOption{"--kv-skip-layers", "0"},
+    UnbuiltOption{"--eviction", "lru"},
+    UnbuiltOption{"--window-policy", "stop"},
+    UnbuiltOption{"--sinks", ""},
+    UnbuiltOption{"--window", ""},
+    UnbuiltOption{"--host-cache-bytes", "0"},
+    UnbuiltOption{"--long-prefill-token-threshold", "0"},
+    UnbuiltOption{"--max-long-partial-prefills", ""},
+    UnbuiltOption{"--scheduling-policy", "fcfs"},
+    UnbuiltOption{"--log-blocks", ""},
+    UnbuiltOption{"--save-snapshot", ""},
+    UnbuiltOption{"--load-snapshot", ""},
+    UnbuiltOption{"--db", ""},
+};
+
+bool accepts(std::string_view list, std::string_view value) {
+    while (!list.empty()) {
+        const std::size_t comma = std::min(list.find(','), list.size());
+        if (list.substr(0, comma) == value)
+            return true;
+        list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return false;
+}
+
+} // namespace
+
+struct EngineOptions::Unbuilt {
+    std::array<std::string, kUnbuiltOptions.size()> values;
+    std::array<CLI::Option*, kUnbuiltOptions.size()> options{};
+    bool enforceEager = false;
+};
+
+std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb) {
+    auto o = std::make_shared<EngineOptions>();
+    const std::string group = "Engine";
+    const auto add = [&](CLI::Option* option) { option->capture_default_str()->group(group); };
+    verb.add_option("--model", o->model, "Model file (GGUF)")->required()->group(group);
+    add(verb.add_option("--backend", o->backend, "auto, cpu"));
+    add(verb.add_option("--isa", o->isa, "Instruction set: auto, portable, avx2, avx512"));
+    add(verb.add_option("--threads", o->threads, "Kernel threads; 0 = all cores"));
+    add(verb.add_option("--block-size", o->blockSize, "Tokens per KV block: 8, 16, 32, 64"));
+    add(verb.add_option("--num-blocks", o->numBlocks, "Blocks of the pool; 0 = by memory"));
+    add(verb.add_option("--kv-cache-memory-bytes", o->cacheBytes, "Bytes of the pool; 0 = by share"));
+    add(verb.add_option("--gpu-memory-utilization", o->share,
+                        "Share of available memory for the pool; 0 = min(25 %, 8 x max-model-len)"));
+    add(verb.add_option("--max-model-len", o->maxModelLen, "Longest sequence in tokens; 0 = the model's context"));
+    verb.add_flag("--no-enable-prefix-caching", o->noPrefixCaching, "Compute every prompt from its first token")
+        ->group(group);
+    add(verb.add_option("--max-num-seqs", o->maxSequences, "Most sequences in one step"));
+    add(verb.add_option("--max-num-batched-tokens", o->maxBatchedTokens,
+                        "Tokens of one step; 0 = as many as fit into 150 ms"));
+    add(verb.add_option("--watermark", o->watermark, "Share of the blocks kept back when a request is admitted"));
+    verb.add_option("--stats", o->statsFile, "Write counters and phase times of the run to this file as JSON")
+        ->group(group);
+
+    o->unbuilt = std::make_shared<EngineOptions::Unbuilt>();
+    for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i)
+        o->unbuilt->options[i] = verb.add_option(kUnbuiltOptions[i].name, o->unbuilt->values[i])->group("");
+    verb.add_flag("--enforce-eager", o->unbuilt->enforceEager)->group("");
+    return o;
+}
+
+api::EngineConfig EngineOptions::config() const {
+    for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i)
+        if (unbuilt->options[i]->count() > 0 && !accepts(kUnbuiltOptions[i].accepted, unbuilt->values[i]))
+            throw UsageError(std::string(kUnbuiltOptions[i].name) + " " + unbuilt->values[i] +
+                             " is not supported yet.");
+    if (unbuilt->enforceEager)
+        throw UsageError("--enforce-eager is not supported yet.");
+    if (backend == "cuda")
+        throw UsageError("--backend cuda is not supported yet.");
+    if (backend != "auto" && backend != "cpu")
+        throw UsageError("--backend must be auto or cpu.");
+
+    api::EngineConfig c;
+    c.modelPath = model;
+    if (isa == "portable")
+        c.isa = kernels::Isa::Portable;
+    else if (isa == "avx2")
+        c.isa = kernels::Isa::Avx2;
+    else if (isa == "avx512")
+        c.isa = kernels::Isa::Avx512;
+    else if (isa != "auto")
+        throw UsageError("--isa must be auto, portable, avx2 or avx512.");
+    c.threads = threads;
+    c.blockSize = blockSize;
+    c.numBlocks = numBlocks;
+    c.kvCacheMemoryBytes = cacheBytes;
+    if (share != 0)
+        c.memoryUtilization = share;
+    c.maxModelLen = maxModelLen;
+    c.prefixCaching = !noPrefixCaching;
+    c.maxSequences = maxSequences;
+    c.maxBatchedTokens = maxBatchedTokens;
+    c.watermark = watermark;
+    if (auto ok = api::validate(c); !ok)
+        throw UsageError(ok.error().message);
+    return c;
+}
+
+} // namespace kvscope::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "engine/api/engine_config.h"
+
+namespace kvscope::cli {
+
+/// Engine options as they stand on the command line, shared by every verb that runs a model.
+struct EngineOptions {
+    std::string model;
+    std::string isa = "auto";
+    std::string backend = "auto";
+    int threads = 0;
+    int blockSize = 16;
+    std::int64_t numBlocks = 0;
+    std::uint64_t cacheBytes = 0;
+    double share = 0;
+    std::int64_t maxModelLen = 0;
+    bool noPrefixCaching = false;
+    int maxSequences = 16;
+    int maxBatchedTokens = 0;
+    double watermark = 0.01;
+    std::string statsFile;
+
+    /// Values of options whose feature is not built yet, only accepted where they name what is done anyway.
+    struct Unbuilt;
+    std::shared_ptr<Unbuilt> unbuilt;
+
+    /// Checks the values. UsageError names the option that is wrong or not supported yet.
+    api::EngineConfig config() const;
+};
+
+/// Adds the options to a verb; the result lives as long as the verb's run function keeps it.
+std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb);
+
+} // namespace kvscope::cli
