@@ -137,7 +137,7 @@ struct Program {
 struct BlockCopy {
     std::int32_t from = 0;
     std::int32_t to = 0;
-    std::int32_t slots = 0; ///< the first `slots` slots of the block
+    std::int32_t slotCount = 0; ///< the first so many slots of the block (`slots` is a keyword to Qt)
 };
 
 /// One step, flattened. T tokens, S sequences, L logit rows. Spans are read during `submit` only.

@@ -67,8 +67,8 @@ std::int32_t StepInputBuffers::addSequence(std::span<const TokenId> tokens, std:
     return firstLogitRow;
 }
 
-void StepInputBuffers::addCopy(BlockId from, BlockId to, std::int32_t slots) {
-    m_copies.push_back({from.value(), to.value(), slots});
+void StepInputBuffers::addCopy(BlockId from, BlockId to, std::int32_t slotCount) {
+    m_copies.push_back({from.value(), to.value(), slotCount});
 }
 
 kernels::StepInputs StepInputBuffers::view() const {

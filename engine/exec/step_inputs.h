@@ -24,8 +24,8 @@ public:
     /// Returns the index of the sequence's first logit row in the step.
     std::int32_t addSequence(std::span<const TokenId> tokens, std::int64_t firstPosition,
                              std::span<const BlockId> table, std::int32_t logitRows);
-    /// Copy-on-write: the first `slots` slots of `from` go to `to` before anything of this step is written.
-    void addCopy(BlockId from, BlockId to, std::int32_t slots);
+    /// Copy-on-write: the first `slotCount` slots of `from` go to `to` before anything of this step is written.
+    void addCopy(BlockId from, BlockId to, std::int32_t slotCount);
 
     kernels::StepInputs view() const;
     std::int32_t tokens() const { return static_cast<std::int32_t>(m_tokenIds.size()); }
