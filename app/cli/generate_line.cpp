@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/generate_line.h"
+
+#include <charconv>
+#include <functional>
+#include <limits>
+#include <map>
+
+namespace kvscope::cli {
+
+namespace {
+
+using nlohmann::json;
+
+/// Thrown inside this file only: the sentence about one field.
+struct BadField {
+    std::string message;
+};
+
+[[noreturn]] void bad(const std::string& field, const char* expected) {
+    throw BadField{"'" + field + "' must be " + expected + "."};
+}
+
+std::int64_t integer(const std::string& field, const json& value) {
+    if (!value.is_number_integer() ||
+        (value.is_number_unsigned() && value.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max()))
+        bad(field, "a whole number");
+    return value.get<std::int64_t>();
+}
+
+std::int32_t small(const std::string& field, const json& value, std::int32_t low) {
+    const std::int64_t n = integer(field, value);
+    if (n < low || n > std::numeric_limits<std::int32_t>::max())
+        throw BadField{"'" + field + "' must be a whole number of at least " + std::to_string(low) + "."};
+    return static_cast<std::int32_t>(n);
+}
+
+double number(const std::string& field, const json& value) {
+    if (!value.is_number())
+        bad(field, "a number");
+    return value.get<double>();
+}
+
+bool boolean(const std::string& field, const json& value) {
+    if (!value.is_boolean())
+        bad(field, "true or false");
+    return value.get<bool>();
+}
+
+std::string text(const std::string& field, const json& value) {
+    if (!value.is_string())
+        bad(field, "a string");
+    return value.get<std::string>();
+}
+
+json lineId(const std::string& field, const json& value) {
+    if (!value.is_string() && !value.is_number_integer())
+        bad(field, "a string or a whole number");
+    return value;
+}
+
+std::vector<TokenId> ids(const std::string& field, const json& value) {
+    if (!value.is_array())
+        bad(field, "a list of token ids");
+    std::vector<TokenId> out;
+    for (const json& id : value)
+        out.push_back(small(field, id, 0));
+    return out;
+}
+
+std::vector<std::string> stops(const std::string& field, const json& value) {
+    if (value.is_string())
+        return {value.get<std::string>()};
+    if (!value.is_array())
+        bad(field, "a string or a list of strings");
+    std::vector<std::string> out;
+    for (const json& stop : value)
+        out.push_back(text(field, stop));
+    return out;
+}
+
+std::vector<std::pair<TokenId, double>> biases(const std::string& field, const json& value) {
+    if (!value.is_object())
+        bad(field, "an object {\"token id\": bias}");
+    std::vector<std::pair<TokenId, double>> out;
+    for (const auto& [key, bias] : value.items()) {
+        TokenId id = -1;
+        const auto parsed = std::from_chars(key.data(), key.data() + key.size(), id);
+        if (parsed.ec != std::errc() || parsed.ptr != key.data() + key.size())
+            bad(field, "an object whose keys are token ids");
+        out.emplace_back(id, number(field, bias));
+    }
+    return out;
+}
+
+using Reader = std::function<void(GenerateLine&, const std::string&, const json&)>;
+
+const std::map<std::string, Reader>& samplingReaders() {
+    using L = GenerateLine;
+    using S = const std::string;
+    using J = const json;
+    static const std::map<std::string, Reader> kReaders = {
+        {"temperature", [](L& l, S& f, J& v) { l.sampling.temperature = number(f, v); }},
+        {"top_k", [](L& l, S& f, J& v) { l.sampling.topK = small(f, v, 0); }},
+        {"top_p", [](L& l, S& f, J& v) { l.sampling.topP = number(f, v); }},
+        {"min_p", [](L& l, S& f, J& v) { l.sampling.minP = number(f, v); }},
+        {"repeat_penalty", [](L& l, S& f, J& v) { l.sampling.repeatPenalty = number(f, v); }},
+        {"presence_penalty", [](L& l, S& f, J& v) { l.sampling.presencePenalty = number(f, v); }},
+        {"frequency_penalty", [](L& l, S& f, J& v) { l.sampling.frequencyPenalty = number(f, v); }},
+        {"seed",
+         [](L& l, S& f, J& v) {
+             if (!v.is_number_unsigned())
+                 bad(f, "a whole number of at least 0");
+             l.sampling.seed = v.get<std::uint64_t>();
+         }},
+        {"max_tokens", [](L& l, S& f, J& v) { l.sampling.maxTokens = small(f, v, 1); }},
+        {"logprobs", [](L& l, S& f, J& v) { l.sampling.logprobs = small(f, v, 0); }},
+        {"ignore_eos", [](L& l, S& f, J& v) { l.sampling.ignoreEos = boolean(f, v); }},
+        {"stop", [](L& l, S& f, J& v) { l.sampling.stop = stops(f, v); }},
+        {"logit_bias", [](L& l, S& f, J& v) { l.sampling.logitBias = biases(f, v); }},
+        {"n", [](L& l, S& f, J& v) { l.samples = small(f, v, 1); }},
+    };
+    return kReaders;
+}
+
+const std::map<std::string, Reader>& lineReaders() {
+    using L = GenerateLine;
+    using S = const std::string;
+    using J = const json;
+    static const std::map<std::string, Reader> kReaders = {
+        {"id", [](L& l, S& f, J& v) { l.id = lineId(f, v); }},
+        {"prompt", [](L& l, S& f, J& v) { l.prompt = api::TextPrompt{text(f, v)}; }},
+        {"prompt_ids", [](L& l, S& f, J& v) { l.prompt = api::TokenPrompt{ids(f, v)}; }},
+        {"messages",
+         [](L& l, S&, J& v) {
+             Result<api::DialogPrompt> dialog = parseMessages(v);
+             if (!dialog)
+                 throw BadField{dialog.error().message};
+             l.prompt = std::move(*dialog);
+         }},
+        {"after", [](L& l, S& f, J& v) { l.after = lineId(f, v); }},
+        {"fork_of", [](L& l, S& f, J& v) { l.forkOf = lineId(f, v); }},
+        {"fork_at", [](L& l, S& f, J& v) { l.forkAt = small(f, v, 0); }},
+        {"cancel_after", [](L& l, S& f, J& v) { l.cancelAfter = small(f, v, 0); }},
+        {"pin", [](L& l, S& f, J& v) { l.pin = boolean(f, v); }},
+        {"repeat", [](L& l, S& f, J& v) { l.repeat = small(f, v, 1); }},
+    };
+    return kReaders;
+}
+
+void checkPromptCount(const json& line) {
+    const int prompts = static_cast<int>(line.contains("prompt")) + static_cast<int>(line.contains("prompt_ids")) +
+                        static_cast<int>(line.contains("messages"));
+    if (line.contains("fork_of")) {
+        if (line.contains("messages"))
+            throw BadField{"A fork goes on with 'prompt' or 'prompt_ids', not with 'messages'."};
+        if (prompts > 1)
+            throw BadField{"Give one of 'prompt' and 'prompt_ids'."};
+    } else if (prompts != 1) {
+        throw BadField{"Give exactly one of 'prompt', 'prompt_ids' and 'messages'."};
+    }
+    if (line.contains("fork_at") && !line.contains("fork_of"))
+        throw BadField{"'fork_at' needs 'fork_of'."};
+}
+
+} // namespace
+
+Result<api::DialogPrompt> parseMessages(const json& messages) {
+    const auto wrong = [](const std::string& sentence) { return fail(ErrorCode::InvalidArgument, sentence); };
+    if (!messages.is_array() || messages.empty())
+        return wrong("'messages' must be a list of {role, content}.");
+    api::DialogPrompt dialog;
+    for (const json& message : messages) {
+        if (!message.is_object() || !message.contains("role") || !message["role"].is_string() ||
+            !message.contains("content"))
+            return wrong("Each message needs a 'role' and a 'content'.");
+        api::DialogMessage out;
+        out.role = message["role"].get<std::string>();
+        const json& content = message["content"];
+        if (content.is_string()) {
+            out.content = content.get<std::string>();
+        } else if (content.is_array()) {
+            for (const json& part : content) {
+                if (!part.is_object() || part.value("type", json()) != "text" || !part.contains("text") ||
+                    !part["text"].is_string())
+                    return wrong("Only parts of type 'text' are supported in a message's content.");
+                out.content += part["text"].get<std::string>();
+            }
+        } else {
+            return wrong("A message's 'content' must be text or a list of text parts.");
+        }
+        dialog.messages.push_back(std::move(out));
+    }
+    return dialog;
+}
+
+Result<GenerateLine> parseGenerateLine(const json& line, const GenerateLine& defaults) {
+    if (!line.is_object())
+        return fail(ErrorCode::InvalidArgument, "A batch line must be a JSON object.");
+    GenerateLine out = defaults;
+    try {
+        for (const auto& [field, value] : line.items()) {
+            auto reader = lineReaders().find(field);
+            if (reader == lineReaders().end()) {
+                reader = samplingReaders().find(field);
+                if (reader == samplingReaders().end())
+                    throw BadField{"There is no field '" + field + "'."};
+            }
+            reader->second(out, field, value);
+        }
+        checkPromptCount(line);
+    } catch (const BadField& error) {
+        return fail(ErrorCode::InvalidArgument, error.message);
+    }
+    return out;
+}
+
+std::uint64_t sampleSeed(std::uint64_t seed, std::int32_t index) {
+    if (index == 0)
+        return seed;
+    // splitmix64: neighbouring seeds and indices must not give related streams
+    std::uint64_t x = seed + 0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(index);
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+    return x ^ (x >> 31);
+}
+
+} // namespace kvscope::cli

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/api/request.h"
+#include "engine/base/result.h"
+
+namespace kvscope::cli {
+
+/// One request of `generate`: a line of --batch, or the command line itself.
+struct GenerateLine {
+    nlohmann::json id; ///< as given: string or number; null when there was none
+    api::Prompt prompt = api::TextPrompt{};
+    api::SamplingParams sampling;
+    std::int32_t samples = 1;                ///< `n`: answers drawn from the same prompt
+    nlohmann::json after;                    ///< id of the line that must end first; null = none
+    nlohmann::json forkOf;                   ///< id of the line whose tokens this one starts from; null = none
+    std::optional<std::int64_t> forkAt;      ///< how many of them; none = all
+    std::optional<std::int64_t> cancelAfter; ///< generated tokens
+    bool pin = false;
+    std::int32_t repeat = 1;
+};
+
+/// Reads a --batch line. Fields that are absent keep the values of `defaults` (sampling options of the command line).
+/// Errors name the field: an unknown one too, since a misspelt setting would silently not apply.
+Result<GenerateLine> parseGenerateLine(const nlohmann::json& line, const GenerateLine& defaults);
+
+/// A list of OpenAI-style messages: [{role, content}]; content is text or a list of text parts.
+Result<api::DialogPrompt> parseMessages(const nlohmann::json& messages);
+
+/// The seed of the i-th of n answers: the request's own for the first, a hash of (seed, i) for the others.
+std::uint64_t sampleSeed(std::uint64_t seed, std::int32_t index);
+
+} // namespace kvscope::cli
