@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/model/tokenizer.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "engine/model/byte_alphabet.h"
+#include "engine/model/unicode.h"
+
+namespace kvscope::model {
+
+namespace {
+
+constexpr std::string_view kByteLevelModel = "gpt2";
+constexpr std::string_view kSentencePieceModel = "llama";
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81"; // U+2581
+
+/// `<0x0A>` -> "\n"; nothing if the text has another form.
+std::optional<std::string> byteOfName(std::string_view text) {
+    constexpr std::string_view kDigits = "0123456789ABCDEF";
+    if (text.size() != 6 || text.substr(0, 3) != "<0x" || text[5] != '>')
+        return std::nullopt;
+    const std::size_t high = kDigits.find(text[3]);
+    const std::size_t low = kDigits.find(text[4]);
+    if (high == std::string_view::npos || low == std::string_view::npos)
+        return std::nullopt;
+    return std::string(1, static_cast<char>(high * 16 + low));
+}
+
+std::string spacesUnmarked(std::string_view text) {
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        if (text.substr(at, kSpaceMark.size()) == kSpaceMark) {
+            out.push_back(' ');
+            at += kSpaceMark.size();
+        } else {
+            out.push_back(text[at++]);
+        }
+    }
+    return out;
+}
+
+std::string decodedBytes(const std::string& text, TokenType type, bool byteLevel) {
+    switch (type) {
+    case TokenType::Unused:
+        return {};
+    case TokenType::Unknown:
+    case TokenType::Control:
+    case TokenType::UserDefined:
+        return text;
+    case TokenType::Byte:
+        return byteOfName(text).value_or(text);
+    case TokenType::Normal:
+        break;
+    }
+    return byteLevel ? bytesOfSymbols(text).value_or(text) : spacesUnmarked(text);
+}
+
+Error notEncodable(std::string reason) {
+    return {ErrorCode::Unsupported, std::move(reason)};
+}
+
+} // namespace
+
+Tokenizer::Tokenizer(Vocabulary vocabulary) : m_vocabulary(std::move(vocabulary)) {}
+
+Result<std::shared_ptr<const Tokenizer>> Tokenizer::create(Vocabulary vocabulary) {
+    if (auto valid = validate(vocabulary); !valid)
+        return tl::unexpected(valid.error());
+    std::shared_ptr<Tokenizer> tokenizer(new Tokenizer(std::move(vocabulary)));
+    if (auto prepared = tokenizer->prepare(); !prepared)
+        return tl::unexpected(prepared.error());
+    return std::shared_ptr<const Tokenizer>(std::move(tokenizer));
+}
+
+Result<void> Tokenizer::prepare() {
+    const Vocabulary& v = m_vocabulary;
+    m_byteLevel = v.model == kByteLevelModel;
+    if (!m_byteLevel && v.model != kSentencePieceModel)
+        return fail(ErrorCode::Unsupported, "The tokenizer kind \"" + v.model +
+                                                "\" (tokenizer.ggml.model) is not supported; use a model with a "
+                                                "byte-level (gpt2) or SentencePiece (llama) vocabulary.");
+    m_bytes.reserve(v.size());
+    for (std::size_t id = 0; id < v.size(); ++id)
+        m_bytes.push_back(decodedBytes(v.tokens[id], v.types[id], m_byteLevel));
+    m_endTokens = endOfGenerationTokens(v);
+    if (m_byteLevel)
+        prepareByteLevel();
+    else
+        m_encodeError = notEncodable("This model's SentencePiece tokenizer cannot turn text into tokens yet; give "
+                                     "token ids instead of text.");
+    return {};
+}
+
+void Tokenizer::prepareByteLevel() {
+    const Vocabulary& v = m_vocabulary;
+    const auto kind = findPreTokenizer(v.preTokenizer);
+    if (!kind) {
+        m_encodeError = kind.error();
+        return;
+    }
+    m_preTokenizer = *kind;
+    // Merging must never give a control token: that would let users write one.
+    std::vector<std::string> ordinary(v.size());
+    for (std::size_t id = 0; id < v.size(); ++id) {
+        const TokenType type = v.types[id];
+        const bool restricted = type == TokenType::Control || type == TokenType::Unknown;
+        if (restricted || type == TokenType::UserDefined)
+            m_specials.add(v.tokens[id], static_cast<TokenId>(id), restricted);
+        else if (type == TokenType::Normal)
+            ordinary[id] = bytesOfSymbols(v.tokens[id]).value_or(std::string());
+    }
+    std::vector<std::pair<std::string, std::string>> merges;
+    merges.reserve(v.merges.size());
+    for (const auto& [left, right] : v.merges) {
+        auto leftBytes = bytesOfSymbols(left);
+        auto rightBytes = bytesOfSymbols(right);
+        if (!leftBytes || !rightBytes) {
+            m_encodeError = notEncodable("The merge \"" + left + " " + right +
+                                         "\" of the tokenizer holds characters outside the byte alphabet; get the "
+                                         "file again.");
+            return;
+        }
+        merges.emplace_back(std::move(*leftBytes), std::move(*rightBytes));
+    }
+    m_merger.emplace(ordinary, merges);
+}
+
+Result<void> Tokenizer::canEncode() const {
+    if (m_encodeError)
+        return tl::unexpected(*m_encodeError);
+    return {};
+}
+
+Result<Encoding> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+    if (m_encodeError)
+        return tl::unexpected(*m_encodeError);
+    if (text.size() > std::numeric_limits<std::int32_t>::max())
+        return fail(ErrorCode::TooLong, "A text of 2 GiB or more cannot be tokenized at once; split it.");
+    Encoding out;
+    BytePairMerger::Workspace workspace;
+    std::size_t done = 0;
+    const auto ordinaryUpTo = [&](std::size_t end) {
+        encodeOrdinary(text.substr(done, end - done), static_cast<std::uint32_t>(done), workspace, out);
+    };
+    for (const SpecialMatch& match : m_specials.find(text, options.parseSpecial, options.userText)) {
+        ordinaryUpTo(match.range.begin);
+        out.ids.push_back(match.token);
+        out.ends.push_back(static_cast<std::uint32_t>(match.range.end));
+        done = match.range.end;
+    }
+    ordinaryUpTo(text.size());
+
+    const auto bos = m_vocabulary.bos;
+    if (options.addBos && m_vocabulary.addBos && bos && (out.ids.empty() || out.ids.front() != *bos)) {
+        out.ids.insert(out.ids.begin(), *bos);
+        out.ends.insert(out.ends.begin(), 0);
+    }
+    return out;
+}
+
+void Tokenizer::encodeOrdinary(std::string_view text, std::uint32_t base, BytePairMerger::Workspace& workspace,
+                               Encoding& out) const {
+    const CodePoints codePoints(text);
+    std::size_t begin = 0;
+    for (const std::size_t pieceEnd : splitPieces(*m_preTokenizer, codePoints)) {
+        const std::size_t end = codePoints.offsets[pieceEnd];
+        const std::string_view piece = text.substr(begin, end - begin);
+        const auto pieceBase = base + static_cast<std::uint32_t>(begin);
+        begin = end;
+        if (m_preTokenizer->wholePieceFirst) {
+            if (const TokenId whole = m_merger->tokenOf(piece); whole >= 0) {
+                out.ids.push_back(whole);
+                out.ends.push_back(pieceBase + static_cast<std::uint32_t>(piece.size()));
+                continue;
+            }
+        }
+        m_merger->encode(piece, pieceBase, workspace, out.ids, out.ends);
+    }
+}
+
+std::string_view Tokenizer::bytes(TokenId id) const {
+    return id >= 0 && static_cast<std::size_t>(id) < m_bytes.size() ? std::string_view(m_bytes[id])
+                                                                    : std::string_view();
+}
+
+bool Tokenizer::isSpecial(TokenId id) const {
+    if (id < 0 || static_cast<std::size_t>(id) >= m_vocabulary.size())
+        return false;
+    const TokenType type = m_vocabulary.types[id];
+    return type == TokenType::Control || type == TokenType::Unknown;
+}
+
+bool Tokenizer::endsGeneration(TokenId id) const {
+    return std::binary_search(m_endTokens.begin(), m_endTokens.end(), id);
+}
+
+Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, bool skipSpecial) const {
+    std::string out;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        const TokenId id = ids[i];
+        if (id < 0 || static_cast<std::size_t>(id) >= m_vocabulary.size())
+            return fail(ErrorCode::InvalidArgument, "Token id " + std::to_string(id) +
+                                                        " is outside the vocabulary (0 to " +
+                                                        std::to_string(m_vocabulary.size() - 1) + ").");
+        if (skipSpecial && isSpecial(id))
+            continue;
+        std::string_view piece = bytes(id);
+        if (i == 0 && dropsLeadingSpace() && !piece.empty() && piece.front() == ' ')
+            piece.remove_prefix(1);
+        out.append(piece);
+    }
+    return out;
+}
+
+} // namespace kvscope::model
