@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/store/database.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include <SQLiteCpp/Backup.h>
+#include <SQLiteCpp/Exception.h>
+#include <sqlite3.h>
+
+namespace kvscope::store {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const int kOpenFlags = SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE;
+constexpr int kBackupsKept = 2;
+constexpr int kBackupBusyTimeoutMs = 2000;
+
+int pragmaInt(SQLite::Database& db, const char* pragma) {
+    return db.execAndGet(pragma).getInt();
+}
+
+std::string backupPath(const std::string& path, int version) {
+    return path + ".v" + std::to_string(version) + ".bak";
+}
+
+/// Keeps the backups of the newest versions only: each is as large as all chats together.
+void removeOldBackups(const std::string& path, int newestVersion) {
+    int kept = 0;
+    for (int version = newestVersion; version >= 0; --version) {
+        std::error_code ignored;
+        const std::string file = backupPath(path, version);
+        if (fs::exists(file, ignored) && ++kept > kBackupsKept)
+            fs::remove(file, ignored);
+    }
+}
+
+} // namespace
+
+bool isStorageTrouble(ErrorCode code) {
+    return code == ErrorCode::Busy || code == ErrorCode::Full || code == ErrorCode::Io || code == ErrorCode::Corrupt ||
+           code == ErrorCode::OutOfMemory;
+}
+
+Error errorFromSqlite(int extendedCode, const std::string& detail, const std::string& path) {
+    switch (extendedCode & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return {ErrorCode::Busy,
+                "Another program holds the database " + path + " locked; close it, saving goes on by itself then."};
+    case SQLITE_FULL:
+        return {ErrorCode::Full,
+                "The disk that holds " + path + " is full; free some space, saving goes on by itself then."};
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return {ErrorCode::Corrupt, "The database " + path + " is damaged (" + detail +
+                                        "); restore a backup beside it (kvscope.db.vN.bak) or move it away."};
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return {ErrorCode::Io, "The database " + path + " is read-only; make the file and its folder writable."};
+    case SQLITE_CANTOPEN:
+        return {ErrorCode::Io,
+                "The database " + path + " cannot be opened; check that its folder exists and is writable."};
+    case SQLITE_IOERR:
+        return {ErrorCode::Io, "Reading or writing " + path + " failed (" + detail + "); check the disk."};
+    case SQLITE_NOMEM:
+        return {ErrorCode::OutOfMemory, "There is no memory left to work on the database " + path + "."};
+    case SQLITE_CONSTRAINT:
+        return {ErrorCode::InvalidArgument, "The database " + path + " refuses this: " + detail + "."};
+    default:
+        return {ErrorCode::Internal, "The database " + path + " answered: " + detail + "."};
+    }
+}
+
+Error Database::translate(const SQLite::Exception& exception) const {
+    return errorFromSqlite(exception.getExtendedErrorCode(), exception.what(), m_options.path);
+}
+
+Database::Database(DatabaseOptions options)
+    : m_options(std::move(options))
+    , m_db(m_options.path, kOpenFlags, m_options.busyTimeoutMs, m_options.vfs) {}
+
+Result<std::unique_ptr<Database>> Database::open(DatabaseOptions options) {
+    const std::string path = options.path;
+    try {
+        std::unique_ptr<Database> database(new Database(std::move(options)));
+        if (auto prepared = database->prepare(); !prepared)
+            return tl::unexpected<Error>(prepared.error());
+        return database;
+    } catch (const SQLite::Exception& exception) {
+        return tl::unexpected<Error>(errorFromSqlite(exception.getExtendedErrorCode(), exception.what(), path));
+    }
+}
+
+Result<void> Database::prepare() {
+    const std::vector<Migration>& steps = m_options.migrations ? *m_options.migrations : migrations();
+    const int newest = steps.back().to;
+    const int version = pragmaInt(m_db, "PRAGMA user_version");
+    const int application = pragmaInt(m_db, "PRAGMA application_id");
+    const bool hasTables = m_db.execAndGet("SELECT count(*) FROM sqlite_schema").getInt() > 0;
+
+    if (hasTables && application != kApplicationId)
+        return fail(ErrorCode::Unsupported,
+                    m_options.path + " is a database of another program; choose another data folder.");
+    if (version > newest)
+        return fail(ErrorCode::Unsupported, "The database " + m_options.path + " has version " +
+                                                std::to_string(version) + ", this program knows versions up to " +
+                                                std::to_string(newest) + "; use a newer KVScope.");
+    if (sqlite3_db_readonly(m_db.getHandle(), "main") == 1)
+        return tl::unexpected<Error>(errorFromSqlite(SQLITE_READONLY, "", m_options.path));
+
+    if (m_db.execAndGet("PRAGMA journal_mode = WAL").getString() != "wal")
+        return fail(ErrorCode::Io, "The file system of " + m_options.path +
+                                       " does not support SQLite's write-ahead log; choose another data folder.");
+    m_db.exec("PRAGMA synchronous = FULL");
+    m_db.exec("PRAGMA foreign_keys = ON");
+    if (version < newest)
+        return migrate(version, newest);
+    return {};
+}
+
+Result<void> Database::migrate(int from, int to) {
+    const std::vector<Migration>& steps = m_options.migrations ? *m_options.migrations : migrations();
+    if (from > 0)
+        if (auto saved = backUp(from); !saved)
+            return saved;
+    for (const Migration& step : steps) {
+        if (step.to <= from || step.to > to)
+            continue;
+        // Version and shape change in one commit: a program killed in between finds the old database, whole.
+        auto done = write([&]() -> Result<void> {
+            m_db.exec(step.sql);
+            m_db.exec("PRAGMA user_version = " + std::to_string(step.to));
+            m_db.exec("PRAGMA application_id = " + std::to_string(kApplicationId));
+            return {};
+        });
+        if (!done)
+            return done;
+    }
+    return {};
+}
+
+Result<void> Database::backUp(int version) {
+    const std::string target = backupPath(m_options.path, version);
+    const std::string partial = target + ".part";
+    std::error_code error;
+    fs::remove(partial, error);
+    {
+        SQLite::Database copy(partial, kOpenFlags, kBackupBusyTimeoutMs);
+        SQLite::Backup backup(copy, m_db);
+        const int code = backup.executeStep(-1);
+        if (code != SQLITE_DONE)
+            return tl::unexpected<Error>(errorFromSqlite(code, sqlite3_errstr(code), partial));
+    }
+    fs::rename(partial, target, error); // a backup is complete or absent
+    if (error)
+        return fail(ErrorCode::Io, "The backup " + target + " could not be written (" + error.message() +
+                                       "); the database was left as it is. Make its folder writable.");
+    removeOldBackups(m_options.path, version);
+    return {};
+}
+
+StatementUse Database::statement(const char* sql) {
+    auto& slot = m_statements[sql];
+    if (slot)
+        slot->clearBindings();
+    else
+        slot = std::make_unique<SQLite::Statement>(m_db, sql);
+    return StatementUse(*slot);
+}
+
+} // namespace kvscope::store

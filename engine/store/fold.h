@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace kvscope::store {
+
+/// The form in which text is searched: Unicode case folding after NFC, invalid bytes and NUL as U+FFFD. Kept in a
+/// column of its own, because SQLite's lower() knows ASCII only and the trigram index and the brute-force scan must
+/// agree.
+std::string foldCase(std::string_view text);
+
+} // namespace kvscope::store

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/store/records.h"
+
+namespace kvscope::store {
+
+const char* roleName(Role role) {
+    switch (role) {
+    case Role::System:
+        return "system";
+    case Role::User:
+        return "user";
+    case Role::Assistant:
+        return "assistant";
+    }
+    return "user";
+}
+
+const char* messageStatusName(MessageStatus status) {
+    switch (status) {
+    case MessageStatus::Complete:
+        return "complete";
+    case MessageStatus::Interrupted:
+        return "interrupted";
+    case MessageStatus::Generating:
+        return "generating";
+    case MessageStatus::Error:
+        return "error";
+    }
+    return "error";
+}
+
+} // namespace kvscope::store

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Value types of the store: what the tables hold, as plain structs without SQL. Times are milliseconds since the Unix
+// epoch (wall clock). Texts are bytes as they were written; they are UTF-8 except where a model wrote otherwise.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/ids.h"
+#include "engine/base/result.h"
+
+namespace kvscope::store {
+
+using ConversationId = StrongId<struct ConversationTag, std::int64_t>;
+using MessageId = StrongId<struct MessageTag, std::int64_t>;
+using ModelId = StrongId<struct ModelTag, std::int64_t>;
+using RunId = StrongId<struct RunTag, std::int64_t>;
+using PresetId = StrongId<struct PresetTag, std::int64_t>;
+using WallMillis = std::int64_t;
+
+enum class Role { System, User, Assistant };
+/// Of a message. User messages are always Complete; an answer is Generating until it is finished, and Interrupted when
+/// the user stopped it or the program died while it was written.
+enum class MessageStatus { Complete, Interrupted, Generating, Error };
+
+const char* roleName(Role role);                     ///< "system", "user", "assistant", as stored
+const char* messageStatusName(MessageStatus status); ///< "complete", "interrupted", "generating", "error", as stored
+
+/// One row of the conversation list.
+struct Conversation {
+    ConversationId id;
+    std::string title;
+    bool titleByUser = false; ///< the user named it: an automatic title must not replace it
+    WallMillis created = 0;
+    WallMillis updated = 0; ///< last use: the list's order
+    std::optional<WallMillis> deleted;
+    MessageId activeLeaf; ///< end of the path that is shown; invalid = no message yet
+    std::string draft;
+    std::string systemPrompt;
+    std::string settings; ///< JSON object: sampling settings of the next message; "" = the program's defaults
+    std::string model;    ///< path of the model it was last used with; "" = none
+};
+
+/// Token ids of an answer exactly as drawn, so that re-tokenizing can never change them.
+struct MessageTokens {
+    std::string tokenizer; ///< fingerprint of the tokenizer that these ids belong to
+    std::vector<TokenId> ids;
+    std::optional<TokenId> endToken; ///< the token that ended the answer, not in `ids`
+};
+
+/// What the cache did for one answer (the receipt line).
+struct Receipt {
+    std::int64_t promptTokens = 0, reusedTokens = 0, computedTokens = 0, answerTokens = 0;
+    std::int64_t newBlocks = 0, preemptions = 0, swappedBlocks = 0;
+    std::int64_t blocksPeak = 0, blocksAvailableAfter = 0, blocksCachedAfter = 0, blockSize = 0;
+    std::string cause; ///< why less was reused than possible, the engine's stable reason name ("cold_start", ...)
+    std::int64_t divergingToken = -1; ///< index of the first differing token, -1 = none
+    double queueMs = 0, prefillMs = 0, decodeMs = 0, ttftMs = 0, e2eMs = 0;
+};
+
+struct Message {
+    MessageId id;
+    ConversationId conversation;
+    MessageId parent;         ///< invalid = first of the conversation
+    std::int64_t sibling = 0; ///< 0, 1, ... among the messages of the same parent, in order of creation
+    Role role = Role::User;
+    std::string text;
+    std::string thinking; ///< reasoning part of an answer, kept apart from its text
+    MessageStatus status = MessageStatus::Complete;
+    std::string finishReason; ///< "stop", "length", "cancelled", "error", "" while generating
+    std::string error;        ///< the sentence, when status is Error
+    std::string settings;     ///< JSON object: everything that this message was made with
+    std::string model;        ///< path; "" for the user's messages
+    WallMillis created = 0;
+    std::optional<MessageTokens> tokens;
+    std::optional<Receipt> receipt;
+};
+
+/// Everything needed to show a conversation: all messages, every sibling, parents before children.
+struct ConversationContent {
+    Conversation conversation;
+    std::vector<Message> messages;
+};
+
+// ---- what the caller writes ----
+
+struct NewConversation {
+    std::string title;
+    std::string systemPrompt;
+    std::string settings;
+    std::string model;
+};
+
+/// The user's message and, in the same commit, the empty answer to it in status Generating.
+struct NewTurn {
+    ConversationId conversation;
+    MessageId parent; ///< invalid = first message
+    std::string text;
+    std::string settings;
+    std::string model;
+    bool withAnswer = true;
+};
+
+/// A further answer to an existing user message (regenerate), or the first one where NewTurn made none.
+struct NewAnswer {
+    ConversationId conversation;
+    MessageId parent;
+    std::string settings;
+    std::string model;
+};
+
+/// What there is of a running answer; replaces what was saved before.
+struct AnswerProgress {
+    MessageId answer;
+    std::string text;
+    std::string thinking;
+    std::optional<MessageTokens> tokens;
+};
+
+/// The end of an answer. Every answer ends once; a second end is refused.
+struct AnswerEnd {
+    MessageId answer;
+    MessageStatus status = MessageStatus::Complete; ///< not Generating
+    std::string text;
+    std::string thinking;
+    std::string finishReason;
+    std::string error;
+    std::optional<MessageTokens> tokens;
+    std::optional<Receipt> receipt;
+};
+
+/// Something worth remembering about a run: a preemption, a fault, a changed model file. `detail` is a JSON object.
+struct StoredEvent {
+    std::string kind;
+    std::string detail;
+    ConversationId conversation;
+    MessageId message;
+    WallMillis time = 0;
+};
+
+struct Preset {
+    PresetId id;
+    std::string name;
+    std::string systemPrompt;
+    std::string settings;
+};
+
+struct StoredModel {
+    ModelId id;
+    std::string path;
+    std::uint64_t size = 0;
+    std::int64_t modified = 0; ///< seconds since the epoch
+    std::string fingerprint;
+    std::string templateChoice; ///< "" = the file's own
+};
+
+/// Estimated against measured bytes of one part of a load.
+struct LoadEstimate {
+    std::string model; ///< path
+    std::string part;  ///< "weights", "pool", "activations"
+    std::uint64_t estimatedBytes = 0;
+    std::uint64_t measuredBytes = 0;
+};
+
+} // namespace kvscope::store

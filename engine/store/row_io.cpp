@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/store/row_io.h"
+
+namespace kvscope::store {
+
+const char* const kMessageSelect =
+    "SELECT m.id, m.conversation_id, m.parent_id, m.sibling, m.role, m.text, m.thinking, m.status, m.finish_reason,"
+    " m.error, m.settings, ifnull(o.path, ''), m.created_at, t.tokenizer, t.ids, t.end_token, r.message_id,"
+    " r.prompt_tokens, r.reused_tokens, r.computed_tokens, r.answer_tokens, r.new_blocks, r.preemptions,"
+    " r.swapped_blocks, r.blocks_peak, r.blocks_available_after, r.blocks_cached_after, r.block_size, r.cause,"
+    " r.diverging_token, r.queue_ms, r.prefill_ms, r.decode_ms, r.ttft_ms, r.e2e_ms"
+    " FROM message m LEFT JOIN model o ON o.id = m.model_id LEFT JOIN message_tokens t ON t.message_id = m.id"
+    " LEFT JOIN receipt r ON r.message_id = m.id WHERE m.conversation_id = ? ORDER BY m.id";
+
+const char* const kReceiptInsert =
+    "INSERT INTO receipt(message_id, prompt_tokens, reused_tokens, computed_tokens, answer_tokens, new_blocks,"
+    " preemptions, swapped_blocks, blocks_peak, blocks_available_after, blocks_cached_after, block_size, cause,"
+    " diverging_token, queue_ms, prefill_ms, decode_ms, ttft_ms, e2e_ms)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+
+namespace {
+
+Role readRole(const std::string& name) {
+    for (const Role role : {Role::System, Role::User, Role::Assistant})
+        if (name == roleName(role))
+            return role;
+    return Role::User; // the table's CHECK admits no other name
+}
+
+MessageStatus readStatus(const std::string& name) {
+    for (const MessageStatus status : {MessageStatus::Complete, MessageStatus::Interrupted, MessageStatus::Generating})
+        if (name == messageStatusName(status))
+            return status;
+    return MessageStatus::Error;
+}
+
+Receipt readReceipt(SQLite::Statement& row, int column) {
+    Receipt r;
+    for (std::int64_t* field :
+         {&r.promptTokens, &r.reusedTokens, &r.computedTokens, &r.answerTokens, &r.newBlocks, &r.preemptions,
+          &r.swappedBlocks, &r.blocksPeak, &r.blocksAvailableAfter, &r.blocksCachedAfter, &r.blockSize})
+        *field = row.getColumn(column++).getInt64();
+    r.cause = row.getColumn(column++).getString();
+    const SQLite::Column diverging = row.getColumn(column++);
+    r.divergingToken = diverging.isNull() ? -1 : diverging.getInt64();
+    for (double* field : {&r.queueMs, &r.prefillMs, &r.decodeMs, &r.ttftMs, &r.e2eMs})
+        *field = row.getColumn(column++).getDouble();
+    return r;
+}
+
+} // namespace
+
+Message readMessage(SQLite::Statement& row) {
+    Message m;
+    m.id = MessageId(row.getColumn(0).getInt64());
+    m.conversation = ConversationId(row.getColumn(1).getInt64());
+    m.parent = readId<MessageId>(row.getColumn(2));
+    m.sibling = row.getColumn(3).getInt64();
+    m.role = readRole(row.getColumn(4).getString());
+    m.text = row.getColumn(5).getString();
+    m.thinking = row.getColumn(6).getString();
+    m.status = readStatus(row.getColumn(7).getString());
+    m.finishReason = row.getColumn(8).getString();
+    m.error = row.getColumn(9).getString();
+    m.settings = row.getColumn(10).getString();
+    m.model = row.getColumn(11).getString();
+    m.created = row.getColumn(12).getInt64();
+    if (!row.getColumn(13).isNull()) {
+        MessageTokens tokens;
+        tokens.tokenizer = row.getColumn(13).getString();
+        const SQLite::Column ids = row.getColumn(14);
+        tokens.ids = unpackTokens(ids.getBlob(), static_cast<std::size_t>(ids.getBytes()));
+        if (!row.getColumn(15).isNull())
+            tokens.endToken = row.getColumn(15).getInt();
+        m.tokens = std::move(tokens);
+    }
+    if (!row.getColumn(16).isNull())
+        m.receipt = readReceipt(row, 17);
+    return m;
+}
+
+void bindReceipt(SQLite::Statement& insert, MessageId id, const Receipt& r) {
+    int index = 1;
+    insert.bind(index++, id.value());
+    for (const std::int64_t value :
+         {r.promptTokens, r.reusedTokens, r.computedTokens, r.answerTokens, r.newBlocks, r.preemptions, r.swappedBlocks,
+          r.blocksPeak, r.blocksAvailableAfter, r.blocksCachedAfter, r.blockSize})
+        insert.bind(index++, value);
+    insert.bind(index++, r.cause);
+    if (r.divergingToken >= 0)
+        insert.bind(index, r.divergingToken);
+    ++index;
+    for (const double value : {r.queueMs, r.prefillMs, r.decodeMs, r.ttftMs, r.e2eMs})
+        insert.bind(index++, value);
+}
+
+std::string packTokens(const std::vector<TokenId>& ids) {
+    std::string blob;
+    blob.reserve(ids.size() * 4);
+    for (const TokenId id : ids) {
+        const auto bits = static_cast<std::uint32_t>(id);
+        for (int shift = 0; shift < 32; shift += 8)
+            blob.push_back(static_cast<char>((bits >> shift) & 0xff));
+    }
+    return blob;
+}
+
+std::vector<TokenId> unpackTokens(const void* blob, std::size_t bytes) {
+    const auto* data = static_cast<const unsigned char*>(blob);
+    std::vector<TokenId> ids(bytes / 4);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        std::uint32_t bits = 0;
+        for (int byte = 3; byte >= 0; --byte)
+            bits = bits << 8 | data[i * 4 + static_cast<std::size_t>(byte)];
+        ids[i] = static_cast<TokenId>(bits);
+    }
+    return ids;
+}
+
+} // namespace kvscope::store
