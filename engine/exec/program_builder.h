@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "engine/base/result.h"
+#include "engine/model/model_config.h"
+#include "kernels/backend.h"
+
+namespace kvscope::exec {
+
+/// Tensor name -> handle of the weight in the backend.
+class WeightTable {
+public:
+    void add(const std::string& name, kernels::WeightId id) { m_ids.emplace(name, id); }
+    /// An invalid id when there is no such tensor (for what may be absent, such as biases).
+    kernels::WeightId find(const std::string& name) const;
+    /// A tensor that the validated configuration promised; its absence is a broken invariant.
+    kernels::WeightId need(const std::string& name) const;
+
+private:
+    std::unordered_map<std::string, kernels::WeightId> m_ids;
+};
+
+/// Capacities of one step, see kernels::Program.
+struct StepCapacity {
+    std::int32_t maxTokens = 0;
+    std::int32_t maxSequences = 0;
+    std::int32_t maxLogitRows = 0;
+    std::int32_t maxTableEntries = 0;
+};
+
+/// The model as a list of fused operations. Dispatches to the builder of its architecture (one file each).
+Result<kernels::Program> buildProgram(const model::ModelConfig& config, const WeightTable& weights,
+                                      const StepCapacity& capacity);
+
+/// Shape of the KV cache of a model. Fails where its layers differ in a way that one KV group cannot hold.
+Result<kernels::KvLayout> kvLayout(const model::ModelConfig& config, std::int32_t blockSize, std::int32_t numBlocks);
+
+/// Bytes that one token takes in the KV cache, all layers, K and V.
+Result<std::uint64_t> kvBytesPerToken(const model::ModelConfig& config);
+
+// engine/exec/llama.cpp: llama 1 to 3 and its kin
+kernels::Program buildLlama(const model::ModelConfig& config, const WeightTable& weights);
+
+} // namespace kvscope::exec
