@@ -96,8 +96,8 @@ void BytePairMerger::mergeAll(Workspace& workspace) const {
     }
 }
 
-void BytePairMerger::emit(std::string_view piece, const Node& node, std::uint32_t base, std::vector<TokenId>& ids,
-                          std::vector<std::uint32_t>& ends) const {
+void BytePairMerger::appendTokens(std::string_view piece, const Node& node, std::uint32_t base,
+                                  std::vector<TokenId>& ids, std::vector<std::uint32_t>& ends) const {
     if (node.symbol < m_tokens) {
         ids.push_back(node.symbol);
         ends.push_back(base + node.begin + node.length);
@@ -128,7 +128,7 @@ void BytePairMerger::encode(std::string_view piece, std::uint32_t base, Workspac
         consider(i, workspace);
     mergeAll(workspace);
     for (std::int32_t i = 0; i >= 0; i = nodes[i].next)
-        emit(piece, nodes[i], base, ids, ends);
+        appendTokens(piece, nodes[i], base, ids, ends);
 }
 
 } // namespace kvscope::model

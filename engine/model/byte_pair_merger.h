@@ -65,8 +65,8 @@ private:
     const Merge* mergeOf(Symbol left, Symbol right) const;
     void consider(std::int32_t left, Workspace& workspace) const;
     void mergeAll(Workspace& workspace) const;
-    void emit(std::string_view piece, const Node& node, std::uint32_t base, std::vector<TokenId>& ids,
-              std::vector<std::uint32_t>& ends) const;
+    void appendTokens(std::string_view piece, const Node& node, std::uint32_t base, std::vector<TokenId>& ids,
+                      std::vector<std::uint32_t>& ends) const;
 
     std::unordered_map<std::string, Symbol> m_symbols;
     std::unordered_map<std::uint64_t, Merge> m_merges; ///< key: left << 32 | right
