@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/models/chat_model.h"
+
+#include <algorithm>
+
+#include "ui/models/chat_words.h"
+
+namespace kvscope::ui {
+
+ChatModel::ChatModel(QObject* parent) : QAbstractListModel(parent) {}
+
+int ChatModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : size();
+}
+
+QVariant ChatModel::data(const QModelIndex& index, int role) const {
+    if (!index.isValid())
+        return {};
+    const ChatMessage& message = at(index.row());
+    switch (role) {
+    case Qt::DisplayRole:
+        return message.text;
+    case MessageRoleRole:
+        return int(message.role);
+    case StatusRole:
+        return int(message.status);
+    case ErrorRole:
+        return message.error;
+    case EndLineRole:
+        return words::endLine(message);
+    case ReceiptLineRole:
+        return message.receipt ? words::receiptLine(*message.receipt) : QString();
+    default:
+        return {};
+    }
+}
+
+void ChatModel::setMessages(std::vector<ChatMessage> messages) {
+    beginResetModel();
+    m_messages = std::move(messages);
+    m_changes.clear();
+    endResetModel();
+}
+
+int ChatModel::append(ChatMessage message) {
+    const int row = size();
+    beginInsertRows({}, row, row);
+    m_messages.push_back(std::move(message));
+    endInsertRows();
+    return row;
+}
+
+void ChatModel::remove(int row) {
+    flush(); // the rows of pending changes are about to shift
+    beginRemoveRows({}, row, row);
+    m_messages.erase(m_messages.begin() + row);
+    endRemoveRows();
+}
+
+void ChatModel::edit(int row, const std::function<void(ChatMessage&)>& change) {
+    change(m_messages[std::size_t(row)]);
+    note(row, false);
+}
+
+void ChatModel::appendTokens(int row, const QString& text, const std::vector<TokenId>& tokens, double tokensPerSecond) {
+    ChatMessage& message = m_messages[std::size_t(row)];
+    message.text += text;
+    message.tokens.insert(message.tokens.end(), tokens.begin(), tokens.end());
+    message.tokensPerSecond = tokensPerSecond;
+    note(row, true);
+}
+
+void ChatModel::note(int row, bool appendedOnly) {
+    const auto it = std::find_if(m_changes.begin(), m_changes.end(), [row](const Change& c) { return c.row == row; });
+    if (it == m_changes.end())
+        m_changes.push_back({row, appendedOnly});
+    else
+        it->appendedOnly = it->appendedOnly && appendedOnly;
+}
+
+void ChatModel::flush() {
+    const std::vector<Change> changes = std::exchange(m_changes, {});
+    for (const Change& change : changes)
+        emit dataChanged(index(change.row), index(change.row),
+                         change.appendedOnly ? QVector<int>{Qt::DisplayRole} : QVector<int>{});
+}
+
+} // namespace kvscope::ui

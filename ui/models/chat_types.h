@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/api/request.h"
+
+namespace kvscope::ui {
+
+/// Database ids; a conversation's id is also the OwnerId under which the engine knows its blocks.
+using ConversationId = std::int64_t;
+using MessageId = std::int64_t;
+inline constexpr std::int64_t kNoId = -1;
+
+enum class MessageRole { User, Assistant };
+
+/// Where a message stands. Everything before `Done` is on its way.
+enum class MessageStatus {
+    Committing,  ///< own message: on its way to the database
+    Saving,      ///< the same for more than 300 ms: the message says so
+    Queued,      ///< answer: handed to the engine, nothing heard yet
+    Waiting,     ///< answer: the engine has no room for it yet
+    Reading,     ///< answer: its prompt is being computed
+    Writing,     ///< answer: tokens arrive
+    Done,        ///< committed (own message) or complete (answer)
+    Stopped,     ///< answer: the user stopped it
+    Interrupted, ///< answer: the program ended while it was being written
+    Failed,      ///< answer: the engine refused or failed, see `error`
+};
+inline bool isRunning(MessageStatus status) {
+    return status == MessageStatus::Queued || status == MessageStatus::Waiting || status == MessageStatus::Reading ||
+           status == MessageStatus::Writing;
+}
+
+/// What the cache did for an answer, as shown in the receipt line and its details.
+struct Receipt {
+    api::CacheReceipt cache;
+    double ttftMs = 0;
+    double decodeMs = 0;
+};
+
+/// Why and how far an answer has not begun yet.
+struct Progress {
+    std::int64_t reused = 0, done = 0, total = 0; ///< prompt tokens
+    double secondsLeft = -1;                      ///< -1 = not known
+    std::int32_t neededBlocks = 0, availableBlocks = 0, runningLimit = 0;
+    bool preempted = false;
+    QString lentTo; ///< title of the conversation that holds the blocks now
+};
+
+/// One message of a conversation as the window knows it.
+struct ChatMessage {
+    MessageId id = kNoId; ///< kNoId until the database has it
+    MessageRole role = MessageRole::User;
+    MessageStatus status = MessageStatus::Done;
+    QString text;
+    QString error; ///< a sentence, never part of the text
+    std::vector<TokenId> tokens;
+    api::FinishReason reason = api::FinishReason::Stop;
+    std::optional<Receipt> receipt;
+    Progress progress;
+    api::SamplingParams settings; ///< what it was made with
+    QString model;
+    double tokensPerSecond = 0; ///< while writing: of the last two seconds; afterwards: of the whole answer
+    /// Where it lies in the engine's newest sequence of this conversation: tokens [first, second); empty = unknown.
+    std::pair<std::int64_t, std::int64_t> tokenRange{0, 0};
+    qint64 createdMs = 0; ///< since the epoch
+};
+
+/// One conversation as the list knows it.
+struct Conversation {
+    ConversationId id = kNoId;
+    QString title;
+    QString systemPrompt;
+    QString preview;              ///< beginning of the newest message
+    api::SamplingParams settings; ///< of the next message
+    qint64 createdMs = 0, updatedMs = 0;
+};
+
+} // namespace kvscope::ui

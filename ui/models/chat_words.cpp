@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/models/chat_words.h"
+
+#include <QCoreApplication>
+#include <QDateTime>
+#include <QLocale>
+#include <algorithm>
+#include <cmath>
+
+namespace kvscope::ui::words {
+namespace {
+
+constexpr QChar kThin(0x202F); // narrow no-break space between a number and its unit
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("words", text);
+}
+
+} // namespace
+
+QString count(std::int64_t n) {
+    static const QLocale locale(QLocale::English, QLocale::UnitedStates);
+    QString text = locale.toString(qlonglong(n));
+    return text.replace(QLatin1Char('-'), QChar(0x2212));
+}
+
+QString bytes(std::uint64_t n) {
+    constexpr double kKiB = 1024.0;
+    const double v = double(n);
+    if (v < kKiB * kKiB)
+        return count(std::int64_t(std::llround(v / kKiB))) + kThin + QStringLiteral("KiB");
+    if (v < 1000 * kKiB * kKiB)
+        return count(std::int64_t(std::llround(v / (kKiB * kKiB)))) + kThin + QStringLiteral("MiB");
+    const double gib = v / (kKiB * kKiB * kKiB);
+    return QString::number(gib, 'f', gib < 9.95 ? 2 : 1) + kThin + QStringLiteral("GiB");
+}
+
+QString seconds(double s) {
+    const int decimals = s < 1 ? 2 : s < 10 ? 1 : 0;
+    return QString::number(std::max(0.0, s), 'f', decimals) + kThin + QStringLiteral("s");
+}
+
+QString tokensPerSecond(double perSec) {
+    return QString::number(perSec, 'f', perSec < 100 ? 1 : 0) + kThin + tr("tok/s");
+}
+
+QString receiptLine(const Receipt& receipt) {
+    const api::CacheReceipt& c = receipt.cache;
+    QStringList parts{tr("%1 reused").arg(count(c.reusedTokens)), tr("%1 computed").arg(count(c.computedTokens))};
+    if (c.newBlocks >= 0) // known when the answer has ended
+        parts << tr("%1 new %2").arg(count(c.newBlocks), c.newBlocks == 1 ? tr("block") : tr("blocks"));
+    if (receipt.ttftMs > 0)
+        parts << tr("%1 to first token").arg(seconds(receipt.ttftMs / 1000));
+    return parts.join(QStringLiteral(" · "));
+}
+
+bool receiptWarns(const api::CacheReceipt& c) {
+    return c.missReason == api::MissReason::Diverged || c.missReason == api::MissReason::Evicted;
+}
+
+QString receiptCause(const api::CacheReceipt& c) {
+    switch (c.missReason) {
+    case api::MissReason::None:
+        return c.computedTokens < c.blockSize || c.reusedTokens > 0
+                   ? tr("Everything that was in the cache was reused. Only the new text was computed.")
+                   : tr("Nothing of this text had been computed before.");
+    case api::MissReason::Disabled:
+        return tr("Nothing was reused: the prefix cache is switched off.");
+    case api::MissReason::ColdStart:
+        return tr("Nothing was reused: this beginning has not been computed since the program started.");
+    case api::MissReason::ShorterThanBlock:
+        return tr("The common beginning ends inside a block: only whole blocks of %1 tokens can be shared.")
+            .arg(c.blockSize);
+    case api::MissReason::Diverged:
+        return c.divergingToken >= 0
+                   ? tr("The chat differs from its previous turn at token %1: everything after it was "
+                        "computed again.")
+                         .arg(count(c.divergingToken))
+                   : tr("The chat differs from its previous turn: the rest was computed again.");
+    case api::MissReason::Evicted:
+        return tr("A part was in the cache before, but its blocks were needed by another chat.");
+    }
+    return {};
+}
+
+QString readingLine(const Progress& p) {
+    QString line = tr("Reading %1 of %2 tokens").arg(count(p.done), count(p.total));
+    if (p.secondsLeft >= 0)
+        line += tr(", about %1 left").arg(seconds(p.secondsLeft));
+    return line;
+}
+
+QString waitingLine(const Progress& p) {
+    if (p.preempted)
+        return p.lentTo.isEmpty() ? tr("Waiting: its blocks were lent to another chat")
+                                  : tr("Waiting: its blocks were lent to “%1”").arg(p.lentTo);
+    if (p.runningLimit > 0)
+        return tr("Waiting: %1 of %1 sequences are running").arg(p.runningLimit);
+    if (p.neededBlocks > 0)
+        return tr("Waiting: needs %1 %2, %3 are available")
+            .arg(count(p.neededBlocks), p.neededBlocks == 1 ? tr("block") : tr("blocks"), count(p.availableBlocks));
+    return tr("Waiting for the engine");
+}
+
+QString endLine(const ChatMessage& m) {
+    const auto n = std::int64_t(m.tokens.size());
+    const QString tokens = tr("%1 %2").arg(count(n), n == 1 ? tr("token") : tr("tokens"));
+    switch (m.status) {
+    case MessageStatus::Interrupted:
+        return n > 0 ? tr("Interrupted after %1").arg(tokens) : tr("Interrupted before the first token");
+    case MessageStatus::Stopped:
+        return n > 0 ? tr("Stopped after %1").arg(tokens) : tr("Stopped before the first token");
+    case MessageStatus::Done:
+        if (m.role == MessageRole::Assistant && m.reason == api::FinishReason::Length)
+            return n >= m.settings.maxTokens ? tr("Ended at %1, the limit in Settings").arg(tokens)
+                                             : tr("Ended after %1: the context is full").arg(tokens);
+        return {};
+    default:
+        return {};
+    }
+}
+
+QString tokensFit(std::int64_t tokens) {
+    std::int64_t unit = 1;
+    while (tokens / unit >= 1000)
+        unit *= 10;
+    return tr("%1 tokens fit").arg(count(tokens / unit * unit));
+}
+
+QString dayGroup(qint64 thenMs, qint64 nowMs) {
+    const QDate then = QDateTime::fromMSecsSinceEpoch(thenMs).date();
+    const QDate now = QDateTime::fromMSecsSinceEpoch(nowMs).date();
+    const qint64 days = then.daysTo(now);
+    if (days <= 0)
+        return tr("Today");
+    if (days == 1)
+        return tr("Yesterday");
+    if (days < 7)
+        return tr("Last 7 days");
+    if (then.year() == now.year())
+        return QLocale(QLocale::English).standaloneMonthName(then.month());
+    return QString::number(then.year());
+}
+
+QString shortTime(qint64 thenMs, qint64 nowMs) {
+    const QDateTime then = QDateTime::fromMSecsSinceEpoch(thenMs);
+    const qint64 days = then.date().daysTo(QDateTime::fromMSecsSinceEpoch(nowMs).date());
+    static const QLocale locale(QLocale::English);
+    if (days <= 0)
+        return then.toString(QStringLiteral("HH:mm"));
+    if (days < 7)
+        return locale.toString(then.date(), QStringLiteral("ddd"));
+    return locale.toString(then.date(), QStringLiteral("d MMM"));
+}
+
+QString titleFrom(const QString& firstMessage) {
+    constexpr qsizetype kLimit = 48;
+    const QString line = firstMessage.simplified();
+    if (line.isEmpty())
+        return tr("New chat");
+    if (line.size() <= kLimit)
+        return line;
+    qsizetype cut = line.lastIndexOf(QLatin1Char(' '), kLimit);
+    if (cut < kLimit / 2)
+        cut = kLimit;
+    if (line.at(cut - 1).isHighSurrogate())
+        --cut;
+    return line.left(cut) + QChar(0x2026);
+}
+
+} // namespace kvscope::ui::words

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Sentences and figures of the chat side. Pure functions, so that every wording has a test.
+// Figures: comma for thousands, U+202F between number and unit, "about" before every estimate.
+#pragma once
+
+#include <QString>
+
+#include "ui/models/chat_types.h"
+
+namespace kvscope::ui::words {
+
+QString count(std::int64_t n);          ///< "1,940"
+QString bytes(std::uint64_t n);         ///< "92 MiB", "1.41 GiB"
+QString seconds(double s);              ///< "0.21 s", "2.3 s", "12 s"
+QString tokensPerSecond(double perSec); ///< "48.7 tok/s"
+
+/// "1,940 reused · 62 computed · 5 new blocks · 0.21 s to first token"
+QString receiptLine(const Receipt& receipt);
+/// Why less was reused than the prompt holds, in one sentence; says so too when everything possible was reused.
+QString receiptCause(const api::CacheReceipt& cache);
+/// True when something that had been there before was not reused: the receipt is drawn in the warning colour.
+bool receiptWarns(const api::CacheReceipt& cache);
+
+/// "Reading 1,536 of 2,391 tokens, about 1.3 s left"
+QString readingLine(const Progress& progress);
+/// "Waiting: needs 12 blocks, 9 are available"
+QString waitingLine(const Progress& progress);
+/// "Interrupted after 212 tokens", "Stopped after 12 tokens", "Stopped at 256 tokens, the limit of this chat"
+QString endLine(const ChatMessage& message);
+/// "228,000 tokens fit": two significant figures and more, rounded down.
+QString tokensFit(std::int64_t tokens);
+/// "Today", "Yesterday", "Last 7 days", "October", "2025"
+QString dayGroup(qint64 thenMs, qint64 nowMs);
+/// "14:02" today, "Mon" within a week, "3 Oct" before that
+QString shortTime(qint64 thenMs, qint64 nowMs);
+/// Title of a chat from its first message: one line, at most 48 characters, cut between words.
+QString titleFrom(const QString& firstMessage);
+
+} // namespace kvscope::ui::words
