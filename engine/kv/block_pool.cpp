@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/kv/block_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/check.h"
+
+namespace kvscope::kv {
+
+BlockPool::BlockPool(std::int32_t numBlocks, std::int32_t blockSize, std::unique_ptr<EvictionPolicy> eviction)
+    : m_blockSize(blockSize)
+    , m_facts(static_cast<std::size_t>(numBlocks))
+    , m_identities(static_cast<std::size_t>(numBlocks))
+    , m_tokens(static_cast<std::size_t>(numBlocks) * static_cast<std::size_t>(blockSize))
+    , m_eviction(std::move(eviction))
+    , m_free(numBlocks) {
+    KV_CHECK(numBlocks > 0, "a pool needs at least one block");
+    KV_CHECK(blockSize > 0 && blockSize <= 64, "a block has 1 to 64 slots");
+    for (std::int32_t i = 0; i < numBlocks; ++i)
+        m_free.insertBefore(BlockId(), BlockId(i));
+    m_counts[static_cast<std::size_t>(BlockState::Empty)] = static_cast<std::uint32_t>(numBlocks);
+}
+
+std::span<const TokenId> BlockPool::tokens(BlockId block) const {
+    return {&m_tokens[at(block) * static_cast<std::size_t>(m_blockSize)], facts(block).fill};
+}
+
+/// The only way to change facts: counts, used slots and epoch follow.
+template <class Change> void BlockPool::change(BlockId block, Change&& apply) {
+    BlockFacts& facts = m_facts[at(block)];
+    const BlockState before = drawnState(facts);
+    if (facts.count() > 0)
+        m_usedSlots -= facts.fill;
+    apply(facts);
+    if (facts.count() > 0)
+        m_usedSlots += facts.fill;
+    --m_counts[static_cast<std::size_t>(before)];
+    ++m_counts[static_cast<std::size_t>(drawnState(facts))];
+    ++m_epoch;
+}
+
+void BlockPool::setOwner(BlockFacts& facts, OwnerId owner) {
+    if (facts.owner != 0 && m_owners.ownerOf(facts.owner) == owner)
+        return;
+    const std::uint16_t number = m_owners.acquire(owner);
+    m_owners.release(facts.owner);
+    facts.owner = number;
+}
+
+void BlockPool::take(BlockId block, OwnerId owner, std::int32_t firstPosition, std::uint64_t parentGeneration,
+                     std::uint64_t adapter, Nanos now) {
+    KV_CHECK(block.valid() && block == m_free.front(), "only the next block of the free list may be taken");
+    KV_CHECK(state(block) == BlockState::Empty, "a block was taken that still held something findable");
+    m_free.remove(block);
+    change(block, [&](BlockFacts& facts) {
+        facts.references = 1;
+        facts.firstPosition = firstPosition;
+        facts.lastRead = now;
+        setOwner(facts, owner);
+    });
+    m_identities[at(block)] = {{}, m_nextGeneration++, parentGeneration, adapter};
+}
+
+void BlockPool::addReference(BlockId block, OwnerId owner, Nanos now) {
+    holdReference(block);
+    change(block, [&](BlockFacts& facts) {
+        facts.lastRead = now;
+        setOwner(facts, owner);
+    });
+}
+
+void BlockPool::holdReference(BlockId block) {
+    if (facts(block).count() == 0) {
+        KV_CHECK(facts(block).findable, "an empty block was referenced as if it held something");
+        m_free.remove(block);
+    }
+    change(block, [](BlockFacts& facts) { ++facts.references; });
+}
+
+void BlockPool::dropReference(BlockId block) {
+    KV_CHECK(facts(block).references > 0, "a block lost a reference that nobody held");
+    change(block, [](BlockFacts& facts) { --facts.references; });
+    if (facts(block).count() == 0)
+        enqueue(block);
+}
+
+void BlockPool::addPin(BlockId block) {
+    KV_CHECK(facts(block).sealed && facts(block).count() > 0, "only a sealed block in use can be pinned");
+    change(block, [](BlockFacts& facts) { ++facts.pins; });
+}
+
+void BlockPool::dropPin(BlockId block) {
+    KV_CHECK(facts(block).pins > 0, "a block lost a pin that nobody held");
+    change(block, [](BlockFacts& facts) { --facts.pins; });
+    if (facts(block).count() == 0)
+        enqueue(block);
+}
+
+void BlockPool::enqueue(BlockId block) {
+    if (facts(block).findable) {
+        const BlockId position = m_eviction->insertBefore(*this, block);
+        KV_CHECK(!position.valid() || facts(position).findable, "a cached block queued up among the empty ones");
+        m_free.insertBefore(position, block);
+        return;
+    }
+    change(block, [this](BlockFacts& facts) {
+        m_owners.release(facts.owner);
+        facts = BlockFacts{};
+    });
+    m_free.pushFront(block);
+}
+
+void BlockPool::write(BlockId block, std::int32_t slot, std::span<const TokenId> tokens, Nanos now) {
+    const BlockFacts& facts = m_facts[at(block)];
+    KV_CHECK(!facts.sealed, "a sealed block was written: its content may be read by others");
+    KV_CHECK(facts.count() == 1, "a block was written that others read too");
+    KV_CHECK(slot >= 0 && slot <= facts.fill, "a block was written behind a gap");
+    const auto end = static_cast<std::size_t>(slot) + tokens.size();
+    KV_CHECK(end <= static_cast<std::size_t>(m_blockSize), "a block was written beyond its last slot");
+    std::copy(tokens.begin(), tokens.end(),
+              m_tokens.begin() + static_cast<std::ptrdiff_t>(at(block)) * m_blockSize + slot);
+    change(block, [&](BlockFacts& changed) {
+        changed.fill = static_cast<std::uint8_t>(end);
+        changed.lastRead = now;
+    });
+}
+
+void BlockPool::shorten(BlockId block, std::int32_t fill) {
+    KV_CHECK(!facts(block).sealed && fill <= facts(block).fill, "only an unsealed block can be shortened");
+    change(block, [&](BlockFacts& facts) { facts.fill = static_cast<std::uint8_t>(fill); });
+}
+
+void BlockPool::seal(BlockId block) {
+    KV_CHECK(!facts(block).sealed && facts(block).fill == m_blockSize,
+             "only a full block can be sealed, and only once");
+    change(block, [](BlockFacts& facts) { facts.sealed = true; });
+}
+
+void BlockPool::makeFindable(BlockId block, const BlockKey& key, std::uint64_t parentGeneration) {
+    KV_CHECK(facts(block).sealed && !facts(block).findable, "only a sealed block is published, and only once");
+    change(block, [](BlockFacts& facts) { facts.findable = true; });
+    m_identities[at(block)].key = key;
+    m_identities[at(block)].parentGeneration = parentGeneration;
+}
+
+void BlockPool::forget(BlockId block) {
+    KV_CHECK(facts(block).count() == 0 && facts(block).findable, "only a cached block can be evicted");
+    m_free.remove(block);
+    change(block, [this](BlockFacts& facts) {
+        m_owners.release(facts.owner);
+        facts = BlockFacts{};
+    });
+    m_free.pushFront(block);
+}
+
+void BlockPool::markRead(std::span<const BlockId> blocks, Nanos now) {
+    for (const BlockId block : blocks)
+        m_facts[at(block)].lastRead = now;
+    ++m_epoch;
+}
+
+} // namespace kvscope::kv

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/base/clock.h"
+#include "engine/base/ids.h"
+#include "engine/kv/block_facts.h"
+#include "engine/kv/block_key.h"
+#include "engine/kv/eviction_policy.h"
+#include "engine/kv/free_list.h"
+#include "engine/kv/owner_numbers.h"
+
+namespace kvscope::kv {
+
+/// What content a block holds.
+struct BlockIdentity {
+    BlockKey key; ///< only while findable
+    /// Never used twice in a pool: a block gets a new one whenever it is taken for new content. So "the same block with
+    /// the same generation" means "the same content", with no hash involved.
+    std::uint64_t generation = 0;
+    std::uint64_t parentGeneration = 0; ///< generation of the block before it in the sequence; 0 = it is the first
+    std::uint64_t adapter = 0;          ///< what its content was computed with
+};
+
+/// How many blocks are in each drawn state, by BlockState.
+using StateCounts = std::array<std::uint32_t, kBlockStateCount>;
+
+/// The fixed array of blocks: facts, tokens, free list and incremental counts. Knows nothing of tables or the index;
+/// every change goes through it, so that the counts cannot drift. Allocates nothing after construction, except when an
+/// owner is new.
+///
+/// Thread: the engine thread.
+class BlockPool {
+public:
+    BlockPool(std::int32_t numBlocks, std::int32_t blockSize, std::unique_ptr<EvictionPolicy> eviction);
+
+    std::int32_t numBlocks() const { return static_cast<std::int32_t>(m_facts.size()); }
+    std::int32_t blockSize() const { return m_blockSize; }
+    const BlockFacts& facts(BlockId block) const { return m_facts[at(block)]; }
+    std::span<const BlockFacts> allFacts() const { return m_facts; } ///< by block id
+    const BlockIdentity& identity(BlockId block) const { return m_identities[at(block)]; }
+    BlockState state(BlockId block) const { return drawnState(facts(block)); }
+    std::span<const TokenId> tokens(BlockId block) const; ///< (fill)
+    OwnerId owner(BlockId block) const { return m_owners.ownerOf(facts(block).owner); }
+    const OwnerNumbers& owners() const { return m_owners; }
+    const EvictionPolicy& eviction() const { return *m_eviction; }
+
+    std::int32_t available() const { return m_free.size(); } ///< empty + cached
+    const FreeList& freeList() const { return m_free; }
+    const StateCounts& counts() const { return m_counts; }
+    std::int32_t referencedBlocks() const { return numBlocks() - m_free.size(); }
+    std::uint64_t usedSlots() const { return m_usedSlots; } ///< filled slots of referenced blocks, each block once
+    /// Moves with every change of any block; equal epoch = equal map.
+    std::uint64_t epoch() const { return m_epoch; }
+
+    // ---- changes ----
+
+    /// Takes the empty block at the front of the free list for new content; it has one reference then.
+    void take(BlockId block, OwnerId owner, std::int32_t firstPosition, std::uint64_t parentGeneration,
+              std::uint64_t adapter, Nanos now);
+    /// One more reader; takes a cached block out of the free list. The owner becomes the one drawn.
+    void addReference(BlockId block, OwnerId owner, Nanos now);
+    /// A reference that is no reader (a copy to be made): the owner stays.
+    void holdReference(BlockId block);
+    /// Without references and pins: a findable block becomes cached, any other becomes empty.
+    void dropReference(BlockId block);
+    void addPin(BlockId block);
+    void dropPin(BlockId block);
+    /// Writes tokens from `slot` on; the fill ends behind them. The block must be unsealed, with one reference.
+    void write(BlockId block, std::int32_t slot, std::span<const TokenId> tokens, Nanos now);
+    /// Forgets the slots from `fill` on (unsealed blocks).
+    void shorten(BlockId block, std::int32_t fill);
+    void seal(BlockId block);
+    /// The index leads here from now on.
+    void makeFindable(BlockId block, const BlockKey& key, std::uint64_t parentGeneration);
+    /// An unreferenced findable block loses its content and is the next to be taken. The index must have dropped it.
+    void forget(BlockId block);
+    void markRead(std::span<const BlockId> blocks, Nanos now);
+
+private:
+    static std::size_t at(BlockId block) { return static_cast<std::size_t>(block.value()); }
+    template <class Change> void change(BlockId block, Change&& apply);
+    void setOwner(BlockFacts& facts, OwnerId owner);
+    void enqueue(BlockId block);
+
+    std::int32_t m_blockSize;
+    std::vector<BlockFacts> m_facts;
+    std::vector<BlockIdentity> m_identities;
+    std::vector<TokenId> m_tokens; ///< (numBlocks, blockSize)
+    std::unique_ptr<EvictionPolicy> m_eviction;
+    FreeList m_free;
+    OwnerNumbers m_owners;
+    StateCounts m_counts{};
+    std::uint64_t m_usedSlots = 0;
+    std::uint64_t m_epoch = 0;
+    std::uint64_t m_nextGeneration = 1;
+};
+
+} // namespace kvscope::kv

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/base/clock.h"
+#include "engine/base/ids.h"
+#include "engine/kv/block_key.h"
+#include "engine/kv/key_table.h"
+
+namespace kvscope::kv {
+
+/// What a cached block's room was needed for.
+enum class EvictionReason : std::uint8_t {
+    Admission, ///< a request was admitted
+    Growth,    ///< a running sequence needed its next block
+    Copy,      ///< a copy of a shared tail
+    Replaced,  ///< its key was needed for other content (a collision, or its parent was recomputed)
+};
+inline constexpr std::size_t kEvictionReasonCount = 4;
+const char* evictionReasonName(EvictionReason reason); ///< "admission", "growth", "copy", "replaced"
+
+struct Eviction {
+    BlockKey key;
+    OwnerId owner; ///< who had used the block last
+    OwnerId by;    ///< who needed its room
+    Nanos time = 0;
+    EvictionReason reason = EvictionReason::Admission;
+};
+
+/// Remembers the keys evicted last, so that a miss can be explained ("evicted by ..."). Bounded; the oldest is
+/// forgotten.
+class EvictionLog {
+public:
+    explicit EvictionLog(std::int32_t capacity);
+
+    void record(const Eviction& eviction);
+    /// The newest eviction of this key; null when there is none or it was too long ago. Valid until the next record.
+    const Eviction* find(const BlockKey& key) const;
+
+private:
+    std::vector<Eviction> m_ring;
+    std::int32_t m_count = 0; ///< entries in use
+    std::int32_t m_next = 0;
+    KeyTable m_places; ///< key -> place in the ring
+};
+
+} // namespace kvscope::kv

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/kv/kv_cache.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "engine/base/check.h"
+
+namespace kvscope::kv {
+
+namespace {
+
+constexpr std::size_t kRememberedOwners = 256;
+/// The log outlives several turn-overs of a small pool, and one of a large one.
+constexpr std::int32_t kSmallestEvictionLog = 4096;
+
+} // namespace
+
+std::uint64_t CacheCounters::totalEvictions() const {
+    return std::accumulate(evictions.begin(), evictions.end(), std::uint64_t(0));
+}
+
+// ---- handles ----
+
+std::span<const BlockId> BlockTable::blocks() const {
+    return m_cache ? std::span<const BlockId>(m_cache->record(*this).blocks) : std::span<const BlockId>();
+}
+std::int64_t BlockTable::tokens() const {
+    return m_cache ? m_cache->record(*this).tokens : 0;
+}
+OwnerId BlockTable::owner() const {
+    return m_cache ? m_cache->record(*this).owner : OwnerId();
+}
+void BlockTable::release() noexcept {
+    if (m_cache)
+        std::exchange(m_cache, nullptr)->releaseTable(std::exchange(m_record, -1));
+}
+
+std::span<const BlockId> PinnedBlocks::blocks() const {
+    return m_cache ? std::span<const BlockId>(m_cache->m_pins[static_cast<std::size_t>(m_record)].blocks)
+                   : std::span<const BlockId>();
+}
+void PinnedBlocks::release() noexcept {
+    if (m_cache)
+        std::exchange(m_cache, nullptr)->releasePins(std::exchange(m_record, -1));
+}
+
+const KvCache::TableRecord& KvCache::record(const BlockTable& table) const {
+    KV_CHECK(table.m_cache == this, "a block table of another cache, or an empty one, was used");
+    return m_tables[static_cast<std::size_t>(table.m_record)];
+}
+KvCache::TableRecord& KvCache::record(const BlockTable& table) {
+    return const_cast<TableRecord&>(std::as_const(*this).record(table));
+}
+
+// ---- life ----
+
+KvCache::KvCache(const CacheConfig& config, std::unique_ptr<BlockHasher> hasher,
+                 std::unique_ptr<EvictionPolicy> eviction)
+    : m_pool(config.numBlocks, config.blockSize, eviction ? std::move(eviction) : makeLruEviction())
+    , m_hasher(hasher ? std::move(hasher) : makeBlockHasher(config.keys))
+    , m_prefixCaching(config.prefixCaching)
+    , m_index(config.numBlocks)
+    , m_evicted(std::max(config.numBlocks, kSmallestEvictionLog))
+    , m_memory(kRememberedOwners) {
+    m_found.reserve(static_cast<std::size_t>(config.numBlocks));
+}
+
+KvCache::~KvCache() = default;
+
+BlockTable KvCache::newTable(OwnerId owner, std::uint64_t adapter) {
+    std::int32_t index = 0;
+    if (m_freeTables.empty()) {
+        index = static_cast<std::int32_t>(m_tables.size());
+        m_tables.emplace_back();
+    } else {
+        index = m_freeTables.back();
+        m_freeTables.pop_back();
+    }
+    TableRecord& table = m_tables[static_cast<std::size_t>(index)];
+    table.blocks.clear();
+    table.tokens = 0;
+    table.owner = owner;
+    table.adapter = adapter;
+    table.serial = m_nextSerial++;
+    table.live = true;
+    return {this, index};
+}
+
+void KvCache::remember(const TableRecord& table) {
+    if (table.tokens == 0 || !table.owner.valid())
+        return;
+    RememberedSequence& memory = m_memory.renew(table.owner);
+    std::int64_t left = table.tokens;
+    for (const BlockId block : table.blocks) {
+        const auto tokens = m_pool.tokens(block).first(
+            static_cast<std::size_t>(std::min<std::int64_t>(left, m_pool.facts(block).fill)));
+        if (tokens.empty())
+            break;
+        memory.tokens.insert(memory.tokens.end(), tokens.begin(), tokens.end());
+        memory.blocks.push_back({block, m_pool.identity(block).generation});
+        left -= static_cast<std::int64_t>(tokens.size());
+    }
+}
+
+void KvCache::releaseTable(std::int32_t index) noexcept {
+    // Called by destructors: a broken invariant found here is told by the next call that may throw.
+    try {
+        TableRecord& table = m_tables[static_cast<std::size_t>(index)];
+        remember(table);
+        // Last block first, so that of this sequence the least shareable tail is evicted first.
+        for (auto block = table.blocks.rbegin(); block != table.blocks.rend(); ++block)
+            dropReference(*block);
+        table.blocks.clear();
+        table.live = false;
+        m_freeTables.push_back(index);
+    } catch (...) {
+        m_broken = std::current_exception();
+    }
+}
+
+void KvCache::releasePins(std::int32_t index) noexcept {
+    try {
+        PinRecord& pins = m_pins[static_cast<std::size_t>(index)];
+        for (auto block = pins.blocks.rbegin(); block != pins.blocks.rend(); ++block)
+            m_pool.dropPin(*block);
+        pins.blocks.clear();
+        pins.live = false;
+        m_freePins.push_back(index);
+    } catch (...) {
+        m_broken = std::current_exception();
+    }
+}
+
+void KvCache::rethrowBroken() const {
+    if (m_broken)
+        std::rethrow_exception(m_broken);
+}
+
+// ---- room ----
+
+AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
+    rethrowBroken();
+    const auto total = static_cast<std::int64_t>(request.tokens.size());
+    KV_CHECK(total > 0, "a sequence without tokens was admitted");
+
+    m_found.clear();
+    findPrefix(request.tokens, request.adapter, m_found);
+    std::int64_t reused = static_cast<std::int64_t>(m_found.size()) * blockSize();
+    const bool mayFork = request.forkFrom != nullptr && record(*request.forkFrom).adapter == request.adapter;
+    const std::int64_t forked =
+        mayFork ? std::min({request.forkTokens, request.forkFrom->tokens(), total - 1}) : std::int64_t(0);
+    MissCause cause;
+    if (request.explain && forked <= reused)
+        cause = explainMiss(request, m_found);
+    if (forked > reused) {
+        const auto blocks = request.forkFrom->blocks().first(static_cast<std::size_t>(blocksFor(forked)));
+        m_found.assign(blocks.begin(), blocks.end());
+        reused = forked;
+    }
+
+    // Blocks of the prefix that are cached leave the free list too, so they count as needed.
+    const auto cached = std::count_if(m_found.begin(), m_found.end(),
+                                      [this](BlockId block) { return m_pool.facts(block).count() == 0; });
+    const bool copies = reused % blockSize() != 0;
+    const std::int32_t newBlocks = blocksFor(total) - static_cast<std::int32_t>(m_found.size()) + (copies ? 1 : 0);
+    const std::int32_t needed = newBlocks + static_cast<std::int32_t>(cached) + request.keepBack;
+    if (needed > available())
+        return tl::unexpected(Shortage{needed, available()});
+
+    Admission admission;
+    admission.table = newTable(request.owner, request.adapter);
+    TableRecord& table = record(admission.table);
+    share(table, m_found, reused, now);
+    if (copies)
+        copyTail(table, now);
+    appendBlocks(table, total, EvictionReason::Admission, now);
+    admission.reusedTokens = reused;
+    admission.newBlocks = newBlocks;
+    admission.cause = cause;
+    return admission;
+}
+
+GrowResult KvCache::grow(BlockTable& handle, std::int64_t upTo, Nanos now) {
+    rethrowBroken();
+    TableRecord& table = record(handle);
+    const auto have = static_cast<std::int32_t>(table.blocks.size());
+    const std::int32_t missing = std::max(0, blocksFor(upTo) - have);
+    const bool copies = upTo > table.tokens && tailMustBeCopied(table);
+    const std::int32_t needed = missing + (copies ? 1 : 0);
+    if (needed > available())
+        return tl::unexpected(Shortage{needed, available()});
+    if (copies)
+        copyTail(table, now);
+    appendBlocks(table, upTo, EvictionReason::Growth, now);
+    return needed;
+}
+
+/// The next write goes into a block that is half full, and its content is not this table's alone.
+bool KvCache::tailMustBeCopied(const TableRecord& table) const {
+    if (table.tokens % blockSize() == 0)
+        return false;
+    const BlockFacts& tail = m_pool.facts(table.blocks[static_cast<std::size_t>(table.tokens / blockSize())]);
+    return tail.sealed || tail.count() > 1;
+}
+
+BlockId KvCache::take(const TableRecord& table, std::size_t index, EvictionReason reason, Nanos now) {
+    const BlockId block = m_pool.freeList().front();
+    KV_CHECK(block.valid(), "a block was taken from an empty free list: the need was estimated too low");
+    if (m_pool.facts(block).findable)
+        evict(block, reason, table.owner, now);
+    const std::uint64_t parent = index == 0 ? 0 : m_pool.identity(table.blocks[index - 1]).generation;
+    m_pool.take(block, table.owner, static_cast<std::int32_t>(index) * blockSize(), parent, table.adapter, now);
+    return block;
+}
+
+void KvCache::appendBlocks(TableRecord& table, std::int64_t upTo, EvictionReason reason, Nanos now) {
+    const auto wanted = static_cast<std::size_t>(blocksFor(upTo));
+    while (table.blocks.size() < wanted)
+        table.blocks.push_back(take(table, table.blocks.size(), reason, now));
+}
+
+void KvCache::share(TableRecord& table, std::span<const BlockId> blocks, std::int64_t tokens, Nanos now) {
+    for (const BlockId block : blocks) {
+        m_pool.addReference(block, table.owner, now);
+        table.blocks.push_back(block);
+    }
+    table.tokens = tokens;
+}
+
+void KvCache::copyTail(TableRecord& table, Nanos now) {
+    const auto index = static_cast<std::size_t>(table.tokens / blockSize());
+    const auto slots = static_cast<std::int32_t>(table.tokens % blockSize());
+    const BlockId old = table.blocks[index];
+    const BlockId copy = take(table, index, EvictionReason::Copy, now);
+    m_pool.write(copy, 0, m_pool.tokens(old).first(static_cast<std::size_t>(slots)), now);
+
+    // A tail that is itself still to be copied holds nothing yet: copy from where its content lies now.
+    BlockId source = old;
+    for (const BlockCopy& pending : m_pendingCopies)
+        if (pending.to == old) {
+            KV_CHECK(slots <= pending.slots, "a copy of a copy would read slots that are not there yet");
+            source = pending.from;
+        }
+    m_pool.holdReference(source);
+    m_pendingCopies.push_back({source, copy, slots});
+    ++m_counters.copies;
+    table.blocks[index] = copy;
+    dropReference(old);
+}
+
+void KvCache::commitCopies() {
+    rethrowBroken();
+    for (const BlockCopy& copy : m_pendingCopies)
+        m_pool.dropReference(copy.from);
+    m_pendingCopies.clear();
+}
+
+void KvCache::dropReference(BlockId block) {
+    m_pool.dropReference(block);
+    if (m_pendingCopies.empty() || m_pool.facts(block).count() > 0)
+        return;
+    // Nobody wants the copy any more.
+    const auto copy = std::find_if(m_pendingCopies.begin(), m_pendingCopies.end(),
+                                   [block](const BlockCopy& pending) { return pending.to == block; });
+    if (copy == m_pendingCopies.end())
+        return;
+    const BlockId source = copy->from;
+    m_pendingCopies.erase(copy);
+    m_pool.dropReference(source);
+}
+
+void KvCache::evict(BlockId block, EvictionReason reason, OwnerId by, Nanos now) {
+    const BlockKey key = m_pool.identity(block).key;
+    m_index.erase(key);
+    m_evicted.record({key, m_pool.owner(block), by, now, reason});
+    m_pool.forget(block);
+    ++m_counters.evictions[static_cast<std::size_t>(reason)];
+}
+
+// ---- after a step ----
+
+void KvCache::advance(BlockTable& handle, std::span<const TokenId> tokens, Nanos now) {
+    rethrowBroken();
+    TableRecord& table = record(handle);
+    KV_CHECK(m_pendingCopies.empty(), "tokens were written while copies were still to be made");
+    KV_CHECK(table.tokens + static_cast<std::int64_t>(tokens.size()) <=
+                 static_cast<std::int64_t>(table.blocks.size()) * blockSize(),
+             "more tokens were written than room was made for");
+    while (!tokens.empty()) {
+        const auto index = static_cast<std::size_t>(table.tokens / blockSize());
+        const auto slot = static_cast<std::int32_t>(table.tokens % blockSize());
+        const std::size_t count = std::min(tokens.size(), static_cast<std::size_t>(blockSize() - slot));
+        m_pool.write(table.blocks[index], slot, tokens.first(count), now);
+        table.tokens += static_cast<std::int64_t>(count);
+        tokens = tokens.subspan(count);
+        if (table.tokens % blockSize() == 0)
+            seal(table, index, now);
+    }
+    m_pool.markRead(std::span(table.blocks).first(static_cast<std::size_t>(blocksFor(table.tokens))), now);
+}
+
+void KvCache::seal(TableRecord& table, std::size_t index, Nanos now) {
+    m_pool.seal(table.blocks[index]);
+    ++m_counters.sealed;
+    if (m_prefixCaching)
+        publish(table, index, now);
+}
+
+void KvCache::publish(TableRecord& table, std::size_t index, Nanos now) {
+    const BlockId block = table.blocks[index];
+    const BlockId parent = index == 0 ? BlockId() : table.blocks[index - 1];
+    // Behind a block that cannot be found nothing can be found either.
+    if (parent.valid() && !m_pool.facts(parent).findable)
+        return;
+    const auto tokens = m_pool.tokens(block);
+    const BlockKey key = m_hasher->block(keyOf(parent, table.adapter), tokens);
+    const BlockId known = m_index.find(key) == KeyTable::kNotFound ? BlockId() : BlockId(m_index.find(key));
+    if (known.valid() && sameContent(known, tokens, parent, table.adapter)) {
+        m_pool.addReference(known, table.owner, now);
+        table.blocks[index] = known;
+        dropReference(block);
+        ++m_counters.deduplicated;
+        return;
+    }
+    if (known.valid()) {
+        // Other content under the same key. Whoever uses it keeps it; else the newer content takes its place.
+        ++m_counters.collisions;
+        if (m_pool.facts(known).count() > 0)
+            return;
+        evict(known, EvictionReason::Replaced, table.owner, now);
+    }
+    m_index.set(key, block.value());
+    m_pool.makeFindable(block, key, parent.valid() ? m_pool.identity(parent).generation : 0);
+    ++m_counters.published;
+}
+
+// ---- sharing ----
+
+BlockTable KvCache::fork(const BlockTable& handle, std::int64_t tokens, OwnerId owner, Nanos now) {
+    rethrowBroken();
+    const std::uint64_t adapter = record(handle).adapter;
+    KV_CHECK(tokens >= 0 && tokens <= record(handle).tokens, "a fork wants more tokens than its source has computed");
+    BlockTable forked = newTable(owner, adapter);
+    const auto blocks = handle.blocks().first(static_cast<std::size_t>(blocksFor(tokens)));
+    share(record(forked), blocks, tokens, now);
+    return forked;
+}
+
+void KvCache::truncate(BlockTable& handle, std::int64_t tokens) {
+    rethrowBroken();
+    TableRecord& table = record(handle);
+    KV_CHECK(tokens >= 0 && tokens <= table.tokens, "a sequence can only be cut to fewer tokens than it has");
+    const auto keep = static_cast<std::size_t>(blocksFor(tokens));
+    while (table.blocks.size() > keep) {
+        const BlockId last = table.blocks.back();
+        table.blocks.pop_back();
+        dropReference(last);
+    }
+    table.tokens = tokens;
+    if (tokens % blockSize() == 0)
+        return;
+    const BlockId tail = table.blocks.back();
+    if (!tailMustBeCopied(table))
+        m_pool.shorten(tail, static_cast<std::int32_t>(tokens % blockSize()));
+}
+
+PinnedBlocks KvCache::pin(const BlockTable& handle, std::int32_t blocks) {
+    rethrowBroken();
+    const auto pinned = handle.blocks().first(static_cast<std::size_t>(blocks));
+    std::int32_t index = 0;
+    if (m_freePins.empty()) {
+        index = static_cast<std::int32_t>(m_pins.size());
+        m_pins.emplace_back();
+    } else {
+        index = m_freePins.back();
+        m_freePins.pop_back();
+    }
+    PinRecord& pins = m_pins[static_cast<std::size_t>(index)];
+    pins.blocks.assign(pinned.begin(), pinned.end());
+    pins.live = true;
+    for (const BlockId block : pins.blocks)
+        m_pool.addPin(block);
+    return {this, index};
+}
+
+} // namespace kvscope::kv

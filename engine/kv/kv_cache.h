@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The cache as the scheduler sees it: tables in, tables out. Everything that can run out of room is one all-or-nothing
+// call: either the whole need is met, or nothing has changed and the shortage is told in blocks.
+//
+//   tokens of a sequence      0 ........ reused ........ computed ........ known
+//   its block table          [ matched blocks | blocks being filled ]
+//   admit()                  matches as many leading full blocks as possible, allocates the rest up to `known`
+//   grow()                   makes room for more slots, copies a tail that others read too
+//   advance()                after the step: these tokens are written by all layers; full blocks are sealed, published
+//
+// Thread: the engine thread only. No call waits.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "engine/base/clock.h"
+#include "engine/base/ids.h"
+#include "engine/kv/block_key.h"
+#include "engine/kv/block_pool.h"
+#include "engine/kv/block_table.h"
+#include "engine/kv/eviction_log.h"
+#include "engine/kv/eviction_policy.h"
+#include "engine/kv/key_table.h"
+#include "engine/kv/miss_cause.h"
+#include "engine/kv/owner_memory.h"
+
+namespace kvscope::kv {
+
+struct CacheConfig {
+    std::int32_t numBlocks = 0;
+    std::int32_t blockSize = 16; ///< slots per block: 8, 16, 32 or 64
+    bool prefixCaching = true;   ///< false: nothing is published, nothing is found
+    KeyContext keys;
+};
+
+/// Not an error: there is no room now. Both in blocks; `needed` includes what must stay back.
+struct Shortage {
+    std::int32_t needed = 0;
+    std::int32_t available = 0;
+};
+
+/// Copy the first `slots` slots of `from` to `to`, all layers, before anything is written in the step.
+struct BlockCopy {
+    BlockId from;
+    BlockId to;
+    std::int32_t slots = 0;
+};
+
+struct AdmitRequest {
+    std::span<const TokenId> tokens; ///< everything known of the sequence; at least one
+    OwnerId owner;
+    std::uint64_t adapter = 0;
+    std::int32_t keepBack = 0; ///< blocks that must still be available afterwards (watermark)
+    /// A table to fork from, and how many leading tokens of `tokens` equal that table's; used when that saves more than
+    /// the prefix index does. The shared tail is copied when it ends inside a block.
+    const BlockTable* forkFrom = nullptr;
+    std::int64_t forkTokens = 0;
+    bool explain = false; ///< find out why less than possible was reused (walks the pool once)
+};
+
+struct Admission {
+    BlockTable table;              ///< room for all tokens; table.tokens() = reusedTokens
+    std::int64_t reusedTokens = 0; ///< at most tokens - 1: the last one is computed for its logits
+    std::int32_t newBlocks = 0;    ///< taken empty or by eviction
+    MissCause cause;               ///< filled when asked to explain
+};
+
+using AdmitResult = tl::expected<Admission, Shortage>;
+using GrowResult = tl::expected<std::int32_t, Shortage>; ///< blocks taken
+
+/// Cumulative since the pool was made.
+struct CacheCounters {
+    std::array<std::uint64_t, kEvictionReasonCount> evictions{}; ///< by EvictionReason
+    std::uint64_t copies = 0;                                    ///< copy-on-write copies planned
+    std::uint64_t sealed = 0;                                    ///< blocks that became full
+    std::uint64_t published = 0;                                 ///< of those, entered in the prefix index
+    std::uint64_t deduplicated = 0; ///< of those, given up for an equal block that was there first
+    std::uint64_t collisions = 0;   ///< of those, whose key already led to other content
+    std::uint64_t totalEvictions() const;
+};
+
+/// What the hover card shows.
+struct BlockDetail {
+    BlockState state = BlockState::Empty;
+    BlockFacts facts;
+    std::vector<OwnerId> owners; ///< of the tables that list it, each once; none: the one that used it last
+    std::vector<TokenId> tokens; ///< (fill)
+    bool hasKey = false;
+    BlockKey key;
+};
+
+/// The blocks of an owner's newest sequence in order, live or ended.
+struct OwnerBlocks {
+    std::int64_t tokens = 0;
+    bool live = false;
+    std::vector<BlockId> blocks; ///< invalid id = its content is no longer there
+};
+
+class KvCache {
+public:
+    /// `hasher` and `eviction` default to XXH3 over `config.keys` and least recently used.
+    explicit KvCache(const CacheConfig& config, std::unique_ptr<BlockHasher> hasher = nullptr,
+                     std::unique_ptr<EvictionPolicy> eviction = nullptr);
+    ~KvCache();
+    KvCache(const KvCache&) = delete;
+    KvCache& operator=(const KvCache&) = delete;
+
+    /// Matches and allocates in one call. Shortage: nothing has changed.
+    AdmitResult admit(const AdmitRequest& request, Nanos now);
+    /// Makes sure that slots [tokens, upTo) of the table can be written: allocates blocks, and replaces a shared or
+    /// sealed tail by a copy (see pendingCopies). Shortage: nothing has changed.
+    GrowResult grow(BlockTable& table, std::int64_t upTo, Nanos now);
+
+    /// Copies that the next step must do first. They stay pending, their sources untouched, until `commitCopies`: a
+    /// step that was aborted has to do them again.
+    std::span<const BlockCopy> pendingCopies() const { return m_pendingCopies; }
+    /// The step that did all pending copies is through.
+    void commitCopies();
+
+    /// All layers have written these tokens behind the table's tokens; room was made by admit or grow. Blocks that
+    /// became full are sealed and published; where an equal block was published before, the table switches to it.
+    /// (Safe: no step is in flight, and equal content is bit-identical.) Marks all blocks of the table as read.
+    void advance(BlockTable& table, std::span<const TokenId> tokens, Nanos now);
+
+    /// A second table over the first `tokens` tokens (at most table.tokens()). Never short of room.
+    BlockTable fork(const BlockTable& table, std::int64_t tokens, OwnerId owner, Nanos now);
+    /// Forgets everything behind the first `tokens` tokens and gives blocks back that are no longer needed.
+    void truncate(BlockTable& table, std::int64_t tokens);
+    /// Pins the first `blocks` blocks; all must be sealed.
+    PinnedBlocks pin(const BlockTable& table, std::int32_t blocks);
+
+    const BlockPool& pool() const { return m_pool; }
+    const CacheCounters& counters() const { return m_counters; }
+    std::int32_t blockSize() const { return m_pool.blockSize(); }
+    std::int32_t numBlocks() const { return m_pool.numBlocks(); }
+    std::int32_t available() const { return m_pool.available(); }
+    std::int32_t blocksFor(std::int64_t tokens) const {
+        return static_cast<std::int32_t>((tokens + blockSize() - 1) / blockSize());
+    }
+    bool prefixCaching() const { return m_prefixCaching; }
+    /// Leading tokens of a prompt that `admit` would find now (always whole blocks). Changes nothing.
+    std::int64_t lookup(std::span<const TokenId> tokens, std::uint64_t adapter = 0) const;
+
+    BlockDetail detail(BlockId block) const;
+    /// Empty when the owner was never seen, or too many others were since.
+    OwnerBlocks ownerBlocks(OwnerId owner) const;
+    /// How many of a table's blocks other tables list too.
+    std::int32_t sharedBlocks(const BlockTable& table) const;
+
+    /// Every invariant of the contract that concerns the cache, by recount; throws BrokenInvariant. Cost: pool size.
+    void checkInvariants() const;
+
+private:
+    friend class BlockTable;
+    friend class PinnedBlocks;
+
+    struct TableRecord {
+        std::vector<BlockId> blocks;
+        std::int64_t tokens = 0;
+        OwnerId owner;
+        std::uint64_t adapter = 0;
+        std::uint64_t serial = 0; ///< the newest table of an owner has the greatest
+        bool live = false;
+    };
+    struct PinRecord {
+        std::vector<BlockId> blocks;
+        bool live = false;
+    };
+
+    const TableRecord& record(const BlockTable& table) const;
+    TableRecord& record(const BlockTable& table);
+    BlockTable newTable(OwnerId owner, std::uint64_t adapter);
+    void releaseTable(std::int32_t index) noexcept;
+    void releasePins(std::int32_t index) noexcept;
+
+    void remember(const TableRecord& table);
+    void rethrowBroken() const;
+
+    BlockKey keyOf(BlockId parent, std::uint64_t adapter) const;
+    bool sameContent(BlockId block, std::span<const TokenId> tokens, BlockId parent, std::uint64_t adapter) const;
+    void findPrefix(std::span<const TokenId> tokens, std::uint64_t adapter, std::vector<BlockId>& found) const;
+    MissCause explainMiss(const AdmitRequest& request, std::span<const BlockId> found) const;
+    std::int64_t commonWithChildren(BlockId parent, const AdmitRequest& request) const;
+
+    bool tailMustBeCopied(const TableRecord& table) const;
+    BlockId take(const TableRecord& table, std::size_t index, EvictionReason reason, Nanos now);
+    void appendBlocks(TableRecord& table, std::int64_t upTo, EvictionReason reason, Nanos now);
+    void share(TableRecord& table, std::span<const BlockId> blocks, std::int64_t tokens, Nanos now);
+    void copyTail(TableRecord& table, Nanos now);
+    void dropReference(BlockId block);
+    void evict(BlockId block, EvictionReason reason, OwnerId by, Nanos now);
+    void seal(TableRecord& table, std::size_t index, Nanos now);
+    void publish(TableRecord& table, std::size_t index, Nanos now);
+
+    void checkTables(std::vector<std::int32_t>& references) const;
+    void checkFreeList() const;
+    void checkCounts() const;
+    void checkIndex() const;
+
+    BlockPool m_pool;
+    std::unique_ptr<BlockHasher> m_hasher;
+    bool m_prefixCaching;
+    KeyTable m_index; ///< key -> block
+    EvictionLog m_evicted;
+    OwnerMemory m_memory;
+    std::deque<TableRecord> m_tables; ///< slots are reused, so that a new sequence allocates nothing
+    std::vector<std::int32_t> m_freeTables;
+    std::deque<PinRecord> m_pins;
+    std::vector<std::int32_t> m_freePins;
+    std::vector<BlockCopy> m_pendingCopies; ///< each holds a reference on its source
+    std::vector<BlockId> m_found;           ///< scratch of admit
+    std::uint64_t m_nextSerial = 1;
+    CacheCounters m_counters;
+    std::exception_ptr m_broken; ///< found while a handle was released
+};
+
+} // namespace kvscope::kv

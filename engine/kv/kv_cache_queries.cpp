@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The questions that can be put to the cache; none of them changes it.
+#include <algorithm>
+
+#include "engine/kv/kv_cache.h"
+
+namespace kvscope::kv {
+
+namespace {
+
+std::int64_t commonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+    const std::size_t length = std::min(a.size(), b.size());
+    const auto end = a.begin() + static_cast<std::ptrdiff_t>(length);
+    return std::mismatch(a.begin(), end, b.begin()).first - a.begin();
+}
+
+} // namespace
+
+BlockKey KvCache::keyOf(BlockId parent, std::uint64_t adapter) const {
+    return parent.valid() ? m_pool.identity(parent).key : m_hasher->root(adapter);
+}
+
+/// The key only leads to a candidate. Its own tokens are compared, and its parent must be the very block that was
+/// found (and so compared) before it: the whole prefix is equal then, whatever the hash did.
+bool KvCache::sameContent(BlockId block, std::span<const TokenId> tokens, BlockId parent, std::uint64_t adapter) const {
+    const BlockIdentity& identity = m_pool.identity(block);
+    const auto own = m_pool.tokens(block);
+    return identity.parentGeneration == (parent.valid() ? m_pool.identity(parent).generation : 0) &&
+           identity.adapter == adapter && std::equal(own.begin(), own.end(), tokens.begin(), tokens.end());
+}
+
+void KvCache::findPrefix(std::span<const TokenId> tokens, std::uint64_t adapter, std::vector<BlockId>& found) const {
+    if (!m_prefixCaching)
+        return;
+    const auto size = static_cast<std::size_t>(blockSize());
+    const std::size_t limit = (tokens.size() - 1) / size; // the last token is computed for its logits
+    BlockId parent;
+    BlockKey key = m_hasher->root(adapter);
+    while (found.size() < limit) {
+        const auto slice = tokens.subspan(found.size() * size, size);
+        key = m_hasher->block(key, slice);
+        const std::int32_t candidate = m_index.find(key);
+        if (candidate == KeyTable::kNotFound || !sameContent(BlockId(candidate), slice, parent, adapter))
+            return;
+        parent = BlockId(candidate);
+        found.push_back(parent);
+    }
+}
+
+std::int64_t KvCache::lookup(std::span<const TokenId> tokens, std::uint64_t adapter) const {
+    if (tokens.empty())
+        return 0;
+    std::vector<BlockId> found;
+    findPrefix(tokens, adapter, found);
+    return static_cast<std::int64_t>(found.size()) * blockSize();
+}
+
+MissCause KvCache::explainMiss(const AdmitRequest& request, std::span<const BlockId> found) const {
+    MissCause cause;
+    if (!m_prefixCaching) {
+        cause.kind = MissKind::Disabled;
+        return cause;
+    }
+    const auto tokens = request.tokens;
+    const auto size = static_cast<std::size_t>(blockSize());
+    const std::size_t limit = (tokens.size() - 1) / size;
+    if (found.size() == limit)
+        return cause;
+
+    const BlockId parent = found.empty() ? BlockId() : found.back();
+    const BlockKey next = m_hasher->block(keyOf(parent, request.adapter), tokens.subspan(found.size() * size, size));
+    if (const Eviction* eviction = m_evicted.find(next)) {
+        cause.kind = MissKind::Evicted;
+        cause.evictedBy = eviction->by;
+        cause.evictedAt = eviction->time;
+        return cause;
+    }
+    if (const RememberedSequence* previous = m_memory.find(request.owner)) {
+        cause.commonPrefix = commonPrefix(previous->tokens, tokens);
+        const auto common = static_cast<std::size_t>(cause.commonPrefix);
+        if (common < previous->tokens.size() && common < tokens.size()) {
+            cause.kind = MissKind::Diverged;
+            cause.divergingToken = cause.commonPrefix;
+        } else if (found.size() < std::min(common / size, limit)) {
+            cause.kind = MissKind::Evicted;
+        }
+        return cause;
+    }
+    const auto reused = static_cast<std::int64_t>(found.size() * size);
+    if (const std::int64_t common = commonWithChildren(parent, request); common > 0) {
+        cause.kind = MissKind::ShorterThanBlock;
+        cause.commonPrefix = reused + common;
+    } else if (found.empty()) {
+        cause.kind = MissKind::ColdStart;
+    }
+    return cause;
+}
+
+/// The longest beginning that the prompt has in common, behind what was found, with a block that follows `parent`.
+std::int64_t KvCache::commonWithChildren(BlockId parent, const AdmitRequest& request) const {
+    const std::uint64_t generation = parent.valid() ? m_pool.identity(parent).generation : 0;
+    const auto firstPosition = parent.valid() ? m_pool.facts(parent).firstPosition + blockSize() : 0;
+    const auto rest = request.tokens.subspan(static_cast<std::size_t>(firstPosition));
+    std::int64_t longest = 0;
+    for (std::int32_t i = 0; i < numBlocks(); ++i) {
+        const BlockId block(i);
+        if (m_pool.facts(block).fill == 0 || m_pool.identity(block).parentGeneration != generation ||
+            m_pool.identity(block).adapter != request.adapter)
+            continue;
+        longest = std::max(longest, commonPrefix(m_pool.tokens(block), rest));
+    }
+    return longest;
+}
+
+BlockDetail KvCache::detail(BlockId block) const {
+    BlockDetail detail;
+    detail.facts = m_pool.facts(block);
+    detail.state = drawnState(detail.facts);
+    const auto tokens = m_pool.tokens(block);
+    detail.tokens.assign(tokens.begin(), tokens.end());
+    detail.hasKey = detail.facts.findable;
+    detail.key = m_pool.identity(block).key;
+    for (const TableRecord& table : m_tables) {
+        const bool lists =
+            table.live && std::find(table.blocks.begin(), table.blocks.end(), block) != table.blocks.end();
+        if (lists && std::find(detail.owners.begin(), detail.owners.end(), table.owner) == detail.owners.end())
+            detail.owners.push_back(table.owner);
+    }
+    if (detail.owners.empty() && m_pool.owner(block).valid())
+        detail.owners.push_back(m_pool.owner(block));
+    return detail;
+}
+
+OwnerBlocks KvCache::ownerBlocks(OwnerId owner) const {
+    OwnerBlocks result;
+    const TableRecord* newest = nullptr;
+    for (const TableRecord& table : m_tables)
+        if (table.live && table.owner == owner && (newest == nullptr || table.serial > newest->serial))
+            newest = &table;
+    if (newest != nullptr) {
+        result.live = true;
+        result.tokens = newest->tokens;
+        result.blocks.assign(newest->blocks.begin(), newest->blocks.begin() + blocksFor(newest->tokens));
+        return result;
+    }
+    if (const RememberedSequence* memory = m_memory.find(owner)) {
+        result.tokens = static_cast<std::int64_t>(memory->tokens.size());
+        for (const BlockMemory& was : memory->blocks) {
+            const bool stillThere =
+                m_pool.identity(was.block).generation == was.generation && m_pool.state(was.block) != BlockState::Empty;
+            result.blocks.push_back(stillThere ? was.block : BlockId());
+        }
+    }
+    return result;
+}
+
+std::int32_t KvCache::sharedBlocks(const BlockTable& table) const {
+    const auto blocks = table.blocks();
+    return static_cast<std::int32_t>(std::count_if(
+        blocks.begin(), blocks.end(), [this](BlockId block) { return m_pool.facts(block).references > 1; }));
+}
+
+} // namespace kvscope::kv
