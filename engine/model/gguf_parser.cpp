@@ -19,6 +19,7 @@ constexpr std::uint64_t kLongestKey = 65'535;
 constexpr std::uint64_t kLongestString = std::uint64_t(1) << 30;
 constexpr std::uint64_t kMostElements = std::uint64_t(1) << 30;
 constexpr std::uint64_t kLongestTensorName = 63;
+constexpr std::uint64_t kHeaderBytes = 4 + 4 + 8 + 8;
 // The least that one record can take: key (length, one character), type, value; name (length), count, one dim, type,
 // offset.
 constexpr std::uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;
@@ -101,7 +102,9 @@ Result<void> GgufParser::magicAndVersion() {
         return fail(ErrorCode::Corrupt, path + " is not a GGUF file: it begins with " + quoted(start.substr(0, 4)) +
                                             " instead of 'GGUF'. Choose a model in GGUF format.");
     }
-    m_at = std::min<std::uint64_t>(4, m_window.size());
+    if (m_window.size() < kHeaderBytes)
+        return tooShort("the header", kHeaderBytes);
+    m_at = 4;
     auto version = number<std::uint32_t>("the header");
     if (!version)
         return tl::unexpected(version.error());
