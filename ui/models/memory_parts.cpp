@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/models/memory_parts.h"
+
+#include <QCoreApplication>
+#include <numeric>
+
+namespace kvscope::ui {
+namespace {
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(kvscope::ui::MemoryParts)
+};
+
+std::uint64_t lessOrZero(std::uint64_t a, std::uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+} // namespace
+
+std::uint64_t MemoryParts::sum() const {
+    return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t(0));
+}
+
+MemoryParts memoryParts(const CurveSample* sample, const metrics::MemorySample* host) {
+    MemoryParts out;
+    if (sample && (sample->presence & metrics::kHasEngineMemory)) {
+        out.hasEngine = true;
+        out.bytes[MemoryParts::Weights] = sample->weightsBytes;
+        out.bytes[MemoryParts::Activations] = sample->activationsBytes;
+        for (std::size_t s = 0; s < sample->blocks.size(); ++s) {
+            const auto state = kv::BlockState(s);
+            const auto part = state == kv::BlockState::Empty    ? MemoryParts::KvEmpty
+                              : state == kv::BlockState::Cached ? MemoryParts::KvCached
+                                                                : MemoryParts::KvInUse;
+            out.bytes[part] += sample->blocks[s] * sample->bytesPerBlock;
+        }
+    }
+    if (host && host->totalBytes > 0) {
+        out.hasHost = true;
+        out.total = host->totalBytes;
+        const std::uint64_t ours = out.sum();
+        const std::uint64_t untouched = lessOrZero(ours, host->processBytes);
+        out.bytes[MemoryParts::Process] = lessOrZero(host->processBytes, ours);
+        out.bytes[MemoryParts::Others] = lessOrZero(host->totalBytes, host->availableBytes + host->processBytes);
+        out.bytes[MemoryParts::Free] = lessOrZero(host->availableBytes, untouched);
+    }
+    return out;
+}
+
+QString memoryPartName(MemoryParts::Part part) {
+    switch (part) {
+    case MemoryParts::Weights:
+        return Words::tr("weights");
+    case MemoryParts::KvInUse:
+        return Words::tr("KV in use");
+    case MemoryParts::KvCached:
+        return Words::tr("KV cached");
+    case MemoryParts::KvEmpty:
+        return Words::tr("KV empty");
+    case MemoryParts::Activations:
+        return Words::tr("activations");
+    case MemoryParts::Process:
+        return Words::tr("rest of this program");
+    case MemoryParts::Others:
+        return Words::tr("other programs");
+    case MemoryParts::Free:
+        return Words::tr("free");
+    case MemoryParts::kCount:
+        break;
+    }
+    return {};
+}
+
+} // namespace kvscope::ui
