@@ -69,6 +69,7 @@ struct Request {
     SamplingParams sampling;
     std::uint64_t adapter = 0; ///< reserved for adapters: part of every block key
     bool keepForFork = false;  ///< remember the token ids after the end, for ForkPrompt
+    bool pinPrompt = false;    ///< keep the prompt's full blocks from being evicted until the model is unloaded
 };
 
 enum class FinishReason { Stop, Length, Cancelled, Error };

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/answer_json.h"
+
+#include "app/cli/command.h"
+#include "app/cli/utf8.h"
+
+namespace kvscope::cli {
+
+namespace {
+
+using nlohmann::json;
+
+json stopReasonJson(const api::Answer& answer) {
+    if (const auto* token = std::get_if<TokenId>(&answer.stopReason))
+        return *token;
+    if (const auto* text = std::get_if<std::string>(&answer.stopReason))
+        return replaceInvalidUtf8(*text);
+    return nullptr;
+}
+
+json blocksJson(const std::array<std::uint32_t, kv::kBlockStateCount>& blocks) {
+    json out = json::object();
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+        out[kv::blockStateName(static_cast<kv::BlockState>(i))] = blocks[i];
+    return out;
+}
+
+double milliseconds(Nanos nanos) {
+    return static_cast<double>(nanos) / 1e6;
+}
+
+} // namespace
+
+json answerJson(const api::Answer& answer) {
+    json out;
+    putText(out, answer.text);
+    out["token_ids"] = answer.tokenIds;
+    out["prompt_token_ids"] = answer.promptTokenIds;
+    out["finish_reason"] = api::finishReasonName(answer.reason);
+    out["stop_reason"] = stopReasonJson(answer);
+    if (answer.error)
+        out["error"] = errorJson(*answer.error);
+    const api::Timings& t = answer.timings;
+    out["timings"] = {{"load_ms", t.loadMs},     {"queue_ms", t.queueMs}, {"prefill_ms", t.prefillMs},
+                      {"decode_ms", t.decodeMs}, {"ttft_ms", t.ttftMs},   {"e2e_ms", t.e2eMs}};
+    const api::CacheReceipt& c = answer.cache;
+    out["cache"] = {{"reused_tokens", c.reusedTokens},
+                    {"computed_tokens", c.computedTokens},
+                    {"preemptions", c.preemptions},
+                    {"swapped_blocks", c.swappedBlocks},
+                    {"miss_reason", api::missReasonName(c.missReason)},
+                    {"blocks_peak", c.blocksPeak},
+                    {"blocks_available_after", c.blocksAvailableAfter},
+                    {"blocks_cached_after", c.blocksCachedAfter}};
+    if (!answer.logprobs.empty()) {
+        json list = json::array();
+        for (const api::TokenLogprob& token : answer.logprobs) {
+            json top = json::array();
+            for (const auto& [id, logprob] : token.top)
+                top.push_back({id, logprob});
+            list.push_back({{"token", token.token}, {"logprob", token.logprob}, {"top", std::move(top)}});
+        }
+        out["logprobs"] = std::move(list);
+    }
+    return out;
+}
+
+json statsJson(const api::EngineStats& stats, const api::ModelInfo& model) {
+    const metrics::StepSample& s = stats.last;
+    json evictions = json::object();
+    for (const auto& [reason, count] : stats.evictionsByReason)
+        evictions[reason] = count;
+    return {
+        {"model", {{"path", model.path}, {"fingerprint", model.fingerprint}, {"backend", model.backend}}},
+        {"blocks",
+         {{"total", s.numBlocks},
+          {"block_size", s.blockSize},
+          {"bytes_per_block", s.bytesPerBlock},
+          {"peak_referenced", stats.peakReferencedBlocks},
+          {"at_peak", blocksJson(stats.peakBlocksByState)},
+          {"at_end", blocksJson(s.blocksByState)}}},
+        {"prefix",
+         {{"query_tokens", s.totalPrefixQueryTokens},
+          {"hit_tokens", s.totalPrefixHitTokens},
+          {"readmit_query_tokens", s.totalReadmitTokens},
+          {"readmit_hit_tokens", s.totalReadmitHitTokens}}},
+        {"evictions", std::move(evictions)},
+        {"preemptions", s.totalPreemptions},
+        {"swaps", 0},
+        {"copies", s.totalCopies},
+        {"requests", {{"admitted", s.totalAdmitted}, {"finished", s.totalFinished}}},
+        {"tokens", {{"prefill", s.totalPrefillTokens}, {"decode", s.totalDecodeTokens}}},
+        {"steps", s.step},
+        {"phases_ms",
+         {{"schedule", milliseconds(s.totalSchedule)},
+          {"embed", milliseconds(s.totalEmbed)},
+          {"qkv", milliseconds(s.totalQkv)},
+          {"attention", milliseconds(s.totalAttention)},
+          {"mlp", milliseconds(s.totalMlp)},
+          {"logits", milliseconds(s.totalLogits)},
+          {"sampling", milliseconds(s.totalSampling)},
+          {"postprocess", milliseconds(s.totalPostprocess)},
+          {"publish", milliseconds(s.totalPublish)},
+          {"step", milliseconds(s.totalStep)}}},
+        {"memory",
+         {{"weights_bytes", s.weightsBytes},
+          {"pool_bytes", s.poolBytes},
+          {"activations_peak_bytes", s.activationsPeakBytes}}},
+    };
+}
+
+} // namespace kvscope::cli

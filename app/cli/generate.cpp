@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <cstdio>
+#include <fstream>
+
+#include "app/cli/answer_json.h"
+#include "app/cli/command.h"
+#include "app/cli/engine_options.h"
+#include "app/cli/generate_line.h"
+#include "app/cli/generate_runner.h"
+#include "app/cli/utf8.h"
+
+namespace kvscope::cli {
+
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+    std::shared_ptr<EngineOptions> engine;
+    std::string prompt, promptFile, promptIds, chatFile, batchFile;
+    CLI::Option* promptOption = nullptr;
+    std::vector<std::string> logitBias;
+    GenerateLine line; ///< sampling options; defaults of batch lines
+    bool asJson = false;
+};
+
+void addPromptOptions(CLI::App& app, Options& o) {
+    o.promptOption = app.add_option("--prompt", o.prompt, "Raw text (control tokens are not recognised)");
+    app.add_option("--prompt-file", o.promptFile, "File with raw text; - = standard input");
+    app.add_option("--prompt-ids", o.promptIds, "Token ids, separated by commas");
+    app.add_option("--chat", o.chatFile, "JSON file with a list of messages, through the model's template");
+    app.add_option("--batch", o.batchFile, "JSON lines, one request each, run together");
+}
+
+void addSamplingOptions(CLI::App& app, Options& o) {
+    api::SamplingParams& s = o.line.sampling;
+    const auto add = [](CLI::Option* option) { option->capture_default_str()->group("Sampling"); };
+    add(app.add_option("--max-tokens", s.maxTokens, "Most tokens of the answer"));
+    add(app.add_option("--temperature", s.temperature, "0 = always the most likely token"));
+    add(app.add_option("--top-k", s.topK, "Only the k most likely tokens; 0 = off"));
+    add(app.add_option("--top-p", s.topP, "Only the most likely tokens that sum to p; 1 = off"));
+    add(app.add_option("--min-p", s.minP, "Only tokens at least p times as likely as the first; 0 = off"));
+    add(app.add_option("--repeat-penalty", s.repeatPenalty, "Against tokens seen in prompt and answer; 1 = off"));
+    add(app.add_option("--presence-penalty", s.presencePenalty, "Against tokens seen in the answer; 0 = off"));
+    add(app.add_option("--frequency-penalty", s.frequencyPenalty, "The same, per occurrence; 0 = off"));
+    add(app.add_option("--seed", s.seed, "Of the random numbers"));
+    app.add_option("--logit-bias", o.logitBias, "ID:X adds X to the logit of a token (repeatable)")->group("Sampling");
+    app.add_option("--stop", s.stop, "Ends the answer and is cut from it (repeatable)")->group("Sampling");
+    add(app.add_option("--n", o.line.samples, "Answers drawn from the same prompt"));
+    add(app.add_option("--logprobs", s.logprobs, "Report the most likely tokens at each step; 0 = off"));
+    app.add_flag("--ignore-eos", s.ignoreEos, "Go on after an end token")->group("Sampling");
+}
+
+std::vector<std::pair<TokenId, double>> parseBiases(const std::vector<std::string>& list) {
+    std::vector<std::pair<TokenId, double>> out;
+    for (const std::string& item : list) {
+        int id = -1, used = 0;
+        double bias = 0;
+        if (std::sscanf(item.c_str(), "%d:%lf%n", &id, &bias, &used) != 2 || used != static_cast<int>(item.size()))
+            throw UsageError("--logit-bias takes ID:X, such as 42:-1.5.");
+        out.emplace_back(id, bias);
+    }
+    return out;
+}
+
+void readPrompts(const Options& o, GenerateRunner& runner) {
+    const int given = static_cast<int>(o.promptOption->count() > 0) + static_cast<int>(!o.promptFile.empty()) +
+                      static_cast<int>(!o.promptIds.empty()) + static_cast<int>(!o.chatFile.empty()) +
+                      static_cast<int>(!o.batchFile.empty());
+    if (given != 1)
+        throw UsageError("Give exactly one of --prompt, --prompt-file, --prompt-ids, --chat and --batch.");
+    if (!o.batchFile.empty()) {
+        for (const std::string& text : readLines(o.batchFile)) {
+            const json line = json::parse(text, nullptr, false);
+            if (line.is_discarded())
+                runner.add(fail(ErrorCode::InvalidArgument, "This line is not valid JSON."), nullptr);
+            else
+                runner.add(parseGenerateLine(line, o.line), line.is_object() ? line.value("id", json()) : json());
+        }
+        return;
+    }
+    GenerateLine line = o.line;
+    if (!o.promptIds.empty())
+        line.prompt = api::TokenPrompt{parseIds(o.promptIds, "--prompt-ids")};
+    else if (!o.chatFile.empty())
+        line.prompt = valueOrThrow(parseMessages(readJsonFile(o.chatFile)));
+    else
+        line.prompt = api::TextPrompt{o.promptFile.empty() ? o.prompt : readTextFile(o.promptFile)};
+    runner.add(std::move(line), nullptr);
+}
+
+json resultJson(const GenerateResult& result) {
+    json out = result.answer ? answerJson(*result.answer) : json::object();
+    if (!result.id.is_null())
+        out["id"] = result.id;
+    if (result.error)
+        out["error"] = errorJson(*result.error);
+    if (!result.otherSamples.empty()) {
+        json samples = json::array({answerJson(*result.answer)});
+        for (const GenerateResult& other : result.otherSamples)
+            samples.push_back(answerJson(*other.answer));
+        out["samples"] = std::move(samples);
+    }
+    return out;
+}
+
+void printReadable(const GenerateResult& result, bool streamed) {
+    if (!result.id.is_null())
+        std::printf("[%s] ", result.id.is_string() ? result.id.get<std::string>().c_str() : result.id.dump().c_str());
+    if (result.answer && !streamed)
+        std::printf("%s", replaceInvalidUtf8(result.answer->text).c_str());
+    std::printf("\n");
+    for (const GenerateResult& other : result.otherSamples)
+        std::printf("%s\n", replaceInvalidUtf8(other.answer->text).c_str());
+    std::fflush(stdout);
+    if (!result.answer)
+        return;
+    const api::Answer& a = *result.answer;
+    const double seconds = a.timings.decodeMs / 1000;
+    std::fprintf(
+        stderr, "%zu prompt tokens (%lld reused), %zu tokens in %.2f s, first after %.0f ms, %.1f tokens/s, %s\n",
+        a.promptTokenIds.size(), static_cast<long long>(a.cache.reusedTokens), a.tokenIds.size(),
+        a.timings.e2eMs / 1000, a.timings.ttftMs,
+        seconds > 0 ? static_cast<double>(a.tokenIds.size() - 1) / seconds : 0.0, api::finishReasonName(a.reason));
+}
+
+/// The sentence of a request that failed, if it did.
+const Error* failure(const GenerateResult& result) {
+    if (result.error)
+        return &*result.error;
+    return result.answer && result.answer->error ? &*result.answer->error : nullptr;
+}
+
+void writeStats(const std::string& path, const api::Engine& engine) {
+    std::ofstream out(path);
+    out << statsJson(engine.stats(), engine.model()).dump(2) << '\n';
+    out.flush();
+    if (!out)
+        throw CommandError("Cannot write '" + path + "'; check that its folder exists and may be written to.");
+}
+
+int runGenerate(const Options& given) {
+    Options o = given;
+    const api::EngineConfig config = o.engine->config();
+    o.line.sampling.logitBias = parseBiases(o.logitBias);
+    if (auto ok = api::validate(o.line.sampling); !ok)
+        throw UsageError(ok.error().message);
+    if (o.line.samples < 1)
+        throw UsageError("--n must be at least 1.");
+
+    const bool batch = !o.batchFile.empty();
+    const bool stream = !o.asJson && !batch && o.line.samples == 1;
+    MonotonicClock clock;
+    GenerateRunner runner(clock, stream ? GenerateRunner::OnText([](const std::string& text) {
+                              const std::string valid = replaceInvalidUtf8(text);
+                              std::fwrite(valid.data(), 1, valid.size(), stdout);
+                              std::fflush(stdout);
+                          })
+                                        : GenerateRunner::OnText());
+    readPrompts(o, runner);
+    api::Engine engine({clock, runner, nullptr, nullptr, {}, {}});
+    if (auto ok = engine.load(config); !ok)
+        throw CommandError(ok.error());
+    if (!o.asJson)
+        std::fprintf(stderr, "%s, pool of %d blocks x %d tokens\n", engine.model().backend.c_str(),
+                     engine.model().numBlocks, engine.model().blockSize);
+
+    int status = 0;
+    runner.run(engine, [&](const GenerateResult& result) {
+        if (o.asJson)
+            printJson(resultJson(result));
+        else
+            printReadable(result, stream);
+        if (const Error* error = failure(result)) {
+            if (!batch || !o.asJson)
+                std::fprintf(stderr, "%s\n", error->message.c_str());
+            status = batch ? status : 1;
+        }
+    });
+    if (!o.engine->statsFile.empty())
+        writeStats(o.engine->statsFile, engine);
+    if (engine.faulted())
+        throw CommandError("The engine stopped because of an internal fault; see the answers' errors.");
+    return status;
+}
+
+} // namespace
+
+Verb addGenerate(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    Verb verb;
+    verb.app = app.add_subcommand("generate", "Write answers to one or many prompts");
+    addPromptOptions(*verb.app, *options);
+    addSamplingOptions(*verb.app, *options);
+    options->engine = addEngineOptions(*verb.app);
+    verb.app->add_flag("--json", options->asJson, "JSON on standard output and nothing else");
+    verb.run = [options] { return runGenerate(*options); };
+    return verb;
+}
+
+} // namespace kvscope::cli
