@@ -35,13 +35,15 @@ void StepInputBuffers::clear() {
 }
 
 std::int32_t StepInputBuffers::addSequence(std::span<const TokenId> tokens, std::int64_t firstPosition,
-                                           std::span<const BlockId> table, std::int32_t logitRows) {
+                                           std::span<const BlockId> table, std::span<const std::int32_t> logitOffsets) {
     const auto count = static_cast<std::int32_t>(tokens.size());
     const std::int64_t length = firstPosition + count;
     const auto entries = static_cast<std::size_t>((length + m_blockSize - 1) / m_blockSize);
     KV_CHECK(count > 0, "A sequence entered a step without tokens");
     KV_CHECK(entries <= table.size(), "A block table does not cover the tokens of its sequence");
-    KV_CHECK(logitRows >= 0 && logitRows <= count, "More logit rows than tokens were asked for");
+    const auto logitRows = static_cast<std::int32_t>(logitOffsets.size());
+    KV_CHECK(logitRows == 0 || (logitOffsets.front() >= 0 && logitOffsets.back() < count),
+             "Logits were asked for outside the tokens of the step");
     KV_CHECK(static_cast<std::int32_t>(m_tokenIds.size()) + count <= m_capacities.maxTokens &&
                  static_cast<std::int32_t>(m_sequenceLengths.size()) < m_capacities.maxSequences &&
                  static_cast<std::int32_t>(m_logitRows.size()) + logitRows <= m_capacities.maxLogitRows &&
@@ -62,8 +64,8 @@ std::int32_t StepInputBuffers::addSequence(std::span<const TokenId> tokens, std:
     m_tableStarts.push_back(static_cast<std::int32_t>(m_blockTables.size()));
     m_sequenceLengths.push_back(static_cast<std::int32_t>(length));
     const auto firstLogitRow = static_cast<std::int32_t>(m_logitRows.size());
-    for (std::int32_t i = count - logitRows; i < count; ++i)
-        m_logitRows.push_back(firstRow + i);
+    for (const std::int32_t offset : logitOffsets)
+        m_logitRows.push_back(firstRow + offset);
     return firstLogitRow;
 }
 

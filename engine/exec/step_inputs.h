@@ -20,10 +20,10 @@ public:
 
     void clear();
     /// `tokens` are the tokens computed in this step, the first of them at absolute position `firstPosition`; `table`
-    /// covers every position up to the last of them. `logitRows` of the last tokens get logits (0, 1, or all of them).
+    /// covers every position up to the last of them. `logitOffsets` (ascending, of `tokens`) get logits.
     /// Returns the index of the sequence's first logit row in the step.
     std::int32_t addSequence(std::span<const TokenId> tokens, std::int64_t firstPosition,
-                             std::span<const BlockId> table, std::int32_t logitRows);
+                             std::span<const BlockId> table, std::span<const std::int32_t> logitOffsets);
     /// Copy-on-write: the first `slotCount` slots of `from` go to `to` before anything of this step is written.
     void addCopy(BlockId from, BlockId to, std::int32_t slotCount);
 

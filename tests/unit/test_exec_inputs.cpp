@@ -91,8 +91,9 @@ private slots:
         StepInputBuffers buffers(program, 8);
         const TokenId a[] = {10, 11, 12};
         const TokenId b[] = {20};
-        QCOMPARE(buffers.addSequence(a, 6, table({5, 2}), 1), 0);
-        QCOMPARE(buffers.addSequence(b, 16, table({5, 7, 1}), 1), 1);
+        const std::int32_t last[] = {2}, only[] = {0}, all[] = {0, 1, 2};
+        QCOMPARE(buffers.addSequence(a, 6, table({5, 2}), last), 0);
+        QCOMPARE(buffers.addSequence(b, 16, table({5, 7, 1}), only), 1);
         buffers.addCopy(BlockId(3), BlockId(1), 2);
         const kernels::StepInputs in = buffers.view();
         QCOMPARE(list(in.tokenIds), (std::vector{10, 11, 12, 20}));
@@ -108,7 +109,7 @@ private slots:
 
         buffers.clear();
         QCOMPARE(buffers.tokens(), 0);
-        QCOMPARE(buffers.addSequence(a, 0, table({0}), 3), 0);
+        QCOMPARE(buffers.addSequence(a, 0, table({0}), all), 0);
         QCOMPARE(list(buffers.view().logitRows), (std::vector{0, 1, 2}));
     }
 
@@ -120,11 +121,14 @@ private slots:
         program.maxTableEntries = 4;
         StepInputBuffers buffers(program, 8);
         const TokenId tokens[] = {1, 2, 3};
-        QVERIFY_EXCEPTION_THROWN(buffers.addSequence(tokens, 7, table({0}), 1), BrokenInvariant);
-        QVERIFY_EXCEPTION_THROWN(buffers.addSequence(tokens, 0, table({-1}), 1), BrokenInvariant);
+        const std::int32_t last[] = {2}, behind[] = {3};
+        QVERIFY_EXCEPTION_THROWN(buffers.addSequence(tokens, 7, table({0}), last), BrokenInvariant);
+        QVERIFY_EXCEPTION_THROWN(buffers.addSequence(tokens, 0, table({-1}), last), BrokenInvariant);
         buffers.clear();
-        buffers.addSequence(tokens, 0, table({0}), 1);
-        QVERIFY_EXCEPTION_THROWN(buffers.addSequence(tokens, 0, table({1}), 1), BrokenInvariant);
+        buffers.addSequence(tokens, 0, table({0}), last);
+        QVERIFY_EXCEPTION_THROWN(buffers.addSequence(tokens, 0, table({1}), last), BrokenInvariant);
+        buffers.clear();
+        QVERIFY_EXCEPTION_THROWN(buffers.addSequence(tokens, 0, table({1}), behind), BrokenInvariant);
     }
 };
 
