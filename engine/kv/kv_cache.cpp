@@ -151,10 +151,8 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
     const bool mayFork = request.forkFrom != nullptr && record(*request.forkFrom).adapter == request.adapter;
     const std::int64_t forked =
         mayFork ? std::min({request.forkTokens, request.forkFrom->tokens(), total - 1}) : std::int64_t(0);
-    MissCause cause;
-    if (request.explain && forked <= reused)
-        cause = explainMiss(request, m_found);
-    if (forked > reused) {
+    const bool forks = forked > reused;
+    if (forks) {
         const auto blocks = request.forkFrom->blocks().first(static_cast<std::size_t>(blocksFor(forked)));
         m_found.assign(blocks.begin(), blocks.end());
         reused = forked;
@@ -170,6 +168,8 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
         return tl::unexpected(Shortage{needed, available()});
 
     Admission admission;
+    if (request.explain && !forks)
+        admission.cause = explainMiss(request, m_found); // before anything is evicted for this request
     admission.table = newTable(request.owner, request.adapter);
     TableRecord& table = record(admission.table);
     share(table, m_found, reused, now);
@@ -178,7 +178,6 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
     appendBlocks(table, total, EvictionReason::Admission, now);
     admission.reusedTokens = reused;
     admission.newBlocks = newBlocks;
-    admission.cause = cause;
     return admission;
 }
 

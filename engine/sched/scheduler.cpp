@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/sched/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/check.h"
+
+namespace kvscope::sched {
+
+void HitRateWindow::add(std::int64_t reused, std::int64_t prompt) {
+    Entry& oldest = m_ring[m_next];
+    m_reused += reused - oldest.reused;
+    m_prompt += prompt - oldest.prompt;
+    oldest = {reused, prompt};
+    m_next = (m_next + 1) % m_ring.size();
+}
+
+Scheduler::Scheduler(kv::KvCache& cache, const SchedulerConfig& config)
+    : m_cache(cache)
+    , m_config(config)
+    , m_watermarkBlocks(static_cast<std::int32_t>(config.watermark * cache.numBlocks())) {
+    KV_CHECK(config.tokenBudget > 0, "a step needs a budget of at least one token");
+    KV_CHECK(config.maxSequences > 0, "at least one sequence must be allowed to run");
+    KV_CHECK(config.watermark >= 0 && config.watermark < 1, "the watermark is a share of the pool below 1");
+}
+
+Scheduler::~Scheduler() = default;
+
+// ---- requests in ----
+
+SequenceId Scheduler::submit(SequenceSpec spec, Nanos now) {
+    KV_CHECK(!spec.tokens.empty(), "a request without tokens was submitted");
+    KV_CHECK(spec.maxNewTokens > 0, "a request for no tokens was submitted");
+    auto owned = std::make_unique<Sequence>();
+    Sequence& sequence = *owned;
+    sequence.id = SequenceId(m_nextId++);
+    sequence.tokens = std::move(spec.tokens);
+    sequence.spec = std::move(spec);
+    sequence.promptTokens = sequence.known();
+    sequence.times.arrival = now;
+    const SequenceId id = sequence.id;
+    m_sequences.emplace(id, std::move(owned));
+    m_waiting.push_back(&sequence);
+
+    // The last token drawn is never computed, so a prompt needs one token of length more than it needs slots.
+    const std::int64_t slots = static_cast<std::int64_t>(m_cache.numBlocks()) * m_cache.blockSize();
+    const std::int64_t longest = m_config.maxLength > 0 ? std::min(m_config.maxLength, slots + 1) : slots + 1;
+    if (sequence.promptTokens + 1 > longest)
+        end(sequence, EndReason::TooLong, now, sequence.promptTokens + 1, longest);
+    return id;
+}
+
+void Scheduler::cancel(SequenceId id, Nanos now) {
+    const auto found = m_sequences.find(id);
+    if (found == m_sequences.end() || found->second->cancelled)
+        return;
+    found->second->cancelled = true;
+    m_cancelled.push_back(id);
+    if (!m_inFlight)
+        endCancelled(now);
+}
+
+void Scheduler::setTokenBudget(std::int32_t tokens) {
+    KV_CHECK(tokens > 0 && !m_inFlight, "the token budget is at least 1 and changes between steps only");
+    m_config.tokenBudget = tokens;
+}
+
+// ---- the plan ----
+
+const StepPlan& Scheduler::schedule(Nanos now) {
+    KV_CHECK(!m_inFlight, "a step was scheduled while another is in flight");
+    m_plan.items.clear();
+    m_plan.copies.clear();
+    m_plan.tokens = 0;
+    m_plan.draws = 0;
+    m_preemptedThisStep = false;
+
+    planSingleTokens(now);
+    planChunks(now);
+    admitWaiting(now);
+
+    if (m_plan.empty())
+        return m_plan;
+    m_plan.number = ++m_stepNumber;
+    const auto copies = m_cache.pendingCopies();
+    m_plan.copies.assign(copies.begin(), copies.end());
+    for (const StepItem& item : m_plan.items)
+        m_plan.draws += item.samples ? 1 : 0;
+    m_inFlight = true;
+    return m_plan;
+}
+
+/// Sequences with one token to compute come before all chunks, so that a long prompt never holds up an answer. Whoever
+/// waited longest is first: with a budget smaller than the number of answers they take turns.
+void Scheduler::planSingleTokens(Nanos now) {
+    m_turn.clear();
+    std::copy_if(m_running.begin(), m_running.end(), std::back_inserter(m_turn),
+                 [](const Sequence* sequence) { return sequence->uncomputed() == 1; });
+    std::stable_sort(m_turn.begin(), m_turn.end(),
+                     [](const Sequence* a, const Sequence* b) { return a->lastStep < b->lastStep; });
+    for (Sequence* sequence : m_turn) {
+        if (budgetLeft() == 0)
+            return;
+        if (sequence->phase != SequencePhase::Waiting && makeRoom(*sequence, sequence->known(), now))
+            addItem(*sequence, 1);
+    }
+}
+
+void Scheduler::planChunks(Nanos now) {
+    m_turn.clear();
+    std::copy_if(m_running.begin(), m_running.end(), std::back_inserter(m_turn),
+                 [](const Sequence* sequence) { return sequence->uncomputed() > 1; });
+    for (Sequence* sequence : m_turn) {
+        if (budgetLeft() == 0)
+            return;
+        const std::int64_t count = std::min(sequence->uncomputed(), budgetLeft());
+        if (sequence->phase != SequencePhase::Waiting && makeRoom(*sequence, sequence->computed + count, now))
+            addItem(*sequence, count);
+    }
+}
+
+void Scheduler::addItem(Sequence& sequence, std::int64_t count) {
+    StepItem item;
+    item.sequence = sequence.id;
+    item.request = sequence.spec.request;
+    item.from = sequence.computed;
+    item.to = sequence.computed + count;
+    item.tokens =
+        std::span(sequence.tokens).subspan(static_cast<std::size_t>(item.from), static_cast<std::size_t>(count));
+    item.blocks = sequence.table.blocks().first(static_cast<std::size_t>(m_cache.blocksFor(item.to)));
+    item.samples = item.to == sequence.known();
+    item.drawIndex = sequence.generated();
+    m_plan.items.push_back(item);
+    m_plan.tokens += count;
+}
+
+void Scheduler::removeItem(SequenceId id) {
+    const auto item = std::find_if(m_plan.items.begin(), m_plan.items.end(),
+                                   [id](const StepItem& planned) { return planned.sequence == id; });
+    if (item == m_plan.items.end())
+        return;
+    m_plan.tokens -= item->to - item->from;
+    m_plan.items.erase(item);
+}
+
+// ---- room for those who run ----
+
+/// False: it gave way itself (it waits again), or it was alone and has ended.
+bool Scheduler::makeRoom(Sequence& sequence, std::int64_t upTo, Nanos now) {
+    for (;;) {
+        const kv::GrowResult grown = m_cache.grow(sequence.table, upTo, now);
+        if (grown) {
+            sequence.usage.newBlocks += *grown;
+            sequence.usage.blocksPeak =
+                std::max(sequence.usage.blocksPeak, static_cast<std::int32_t>(sequence.table.blocks().size()));
+            return true;
+        }
+        if (dropOldestRetained())
+            continue;
+        Sequence& youngest = *m_running.back();
+        if (&youngest == &sequence && m_running.size() == 1) {
+            const std::int64_t fit = static_cast<std::int64_t>(sequence.table.blocks().size()) * m_cache.blockSize();
+            end(sequence, EndReason::PoolFull, now, upTo, fit);
+            return false;
+        }
+        preempt(youngest, &youngest == &sequence ? OwnerId() : sequence.spec.owner);
+        if (&youngest == &sequence)
+            return false;
+    }
+}
+
+bool Scheduler::dropOldestRetained() {
+    if (m_retained.empty())
+        return false;
+    m_retained.pop_front();
+    return true;
+}
+
+void Scheduler::preempt(Sequence& victim, OwnerId lentTo) {
+    removeItem(victim.id);
+    m_running.erase(std::find(m_running.begin(), m_running.end(), &victim));
+    victim.table.release();
+    victim.computed = 0;
+    victim.phase = SequencePhase::Waiting;
+    victim.waiting = {};
+    victim.waiting.preempted = true;
+    victim.waiting.lentTo = lentTo;
+    ++victim.usage.preemptions;
+    ++m_counters.preemptions;
+    m_preemptedThisStep = true;
+    insertByArrival(m_waiting, victim);
+}
+
+void Scheduler::insertByArrival(std::vector<Sequence*>& list, Sequence& sequence) {
+    const auto position = std::upper_bound(list.begin(), list.end(), &sequence,
+                                           [](const Sequence* a, const Sequence* b) { return a->id < b->id; });
+    list.insert(position, &sequence);
+}
+
+// ---- looking in ----
+
+std::span<const Sequence* const> Scheduler::running() const {
+    return {m_running.data(), m_running.size()};
+}
+std::span<const Sequence* const> Scheduler::waiting() const {
+    return {m_waiting.data(), m_waiting.size()};
+}
+
+const Sequence* Scheduler::find(SequenceId id) const {
+    const auto found = m_sequences.find(id);
+    return found == m_sequences.end() ? nullptr : found->second.get();
+}
+
+std::vector<EndedSequence> Scheduler::takeEnded() {
+    return std::exchange(m_ended, {});
+}
+
+void Scheduler::dropRetained(SequenceId id) {
+    const auto found = std::find_if(m_retained.begin(), m_retained.end(),
+                                    [id](const Retained& retained) { return retained.id == id; });
+    if (found != m_retained.end())
+        m_retained.erase(found);
+}
+
+} // namespace kvscope::sched

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Who computes what in the next step. Continuous batching with one token budget:
+//
+//   schedule()  running sequences first (single tokens, then chunks of prompts), then waiting ones, first come first
+//               served, each admitted in one all-or-nothing call on the cache
+//   ...         the engine computes the plan and draws tokens
+//   complete()  appends the tokens, publishes full blocks, ends and releases
+//   abandon()   instead of complete() when the step was aborted: nothing has advanced, the next plan repeats it
+//
+// A running sequence without room for its next token preempts the youngest one, which gives its blocks up and is
+// computed again later. The oldest sequence is never preempted for another, and a preempted one re-enters only when its
+// whole length and one more block fit, so there is always progress and never thrash.
+//
+// Knows token ids and blocks, no text, no kernels. Thread: the engine thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/kv/kv_cache.h"
+#include "engine/sched/sequence.h"
+#include "engine/sched/step_plan.h"
+
+namespace kvscope::sched {
+
+struct SchedulerConfig {
+    std::int32_t tokenBudget = 512; ///< most tokens of a step
+    std::int32_t maxSequences = 16; ///< most sequences that have blocks
+    std::int64_t maxLength = 0;     ///< most tokens of a sequence, prompt and answer; 0 = only the pool limits it
+    double watermark = 0.01;        ///< share of the blocks that stays available when a sequence is admitted
+};
+
+/// Cumulative; see metrics::StepSample for the definitions.
+struct SchedulerCounters {
+    std::uint64_t steps = 0; ///< completed
+    std::uint64_t prefillTokens = 0;
+    std::uint64_t decodeTokens = 0;
+    std::uint64_t admitted = 0; ///< first admissions
+    std::uint64_t finished = 0;
+    std::uint64_t preemptions = 0;
+    std::uint64_t prefixQueryTokens = 0; ///< of first admissions
+    std::uint64_t prefixHitTokens = 0;
+    std::uint64_t readmitTokens = 0; ///< after a preemption, counted apart
+    std::uint64_t readmitHitTokens = 0;
+};
+
+/// Reused and prompt tokens of the last 32 admitted requests.
+class HitRateWindow {
+public:
+    void add(std::int64_t reused, std::int64_t prompt);
+    std::int64_t reusedTokens() const { return m_reused; }
+    std::int64_t promptTokens() const { return m_prompt; } ///< 0 = nothing admitted yet: a gap, not 0 %
+
+private:
+    struct Entry {
+        std::int64_t reused = 0, prompt = 0;
+    };
+    std::array<Entry, 32> m_ring{};
+    std::size_t m_next = 0;
+    std::int64_t m_reused = 0, m_prompt = 0;
+};
+
+class Scheduler {
+public:
+    /// `cache` outlives the scheduler.
+    Scheduler(kv::KvCache& cache, const SchedulerConfig& config);
+    ~Scheduler();
+    Scheduler(const Scheduler&) = delete;
+    Scheduler& operator=(const Scheduler&) = delete;
+
+    /// A prompt that can never be held ends at once (TooLong, see takeEnded).
+    SequenceId submit(SequenceSpec spec, Nanos now);
+    /// Idempotent; unknown and ended ids are ignored. Takes effect at the step boundary: now, if no step is in flight.
+    void cancel(SequenceId id, Nanos now);
+    /// Ends everything, an abandoned step included.
+    void endAll(EndReason reason, Nanos now);
+
+    /// From now on; at least 1. Not while a step is in flight.
+    void setTokenBudget(std::int32_t tokens);
+    std::int32_t tokenBudget() const { return m_config.tokenBudget; }
+
+    /// The next step; empty when there is nothing to compute. A plan that is not empty is in flight until it is
+    /// completed or abandoned.
+    const StepPlan& schedule(Nanos now);
+    /// The step is through all layers. `drawn`: one token for each item that samples, in order.
+    void complete(std::span<const DrawnToken> drawn, Nanos now);
+    /// The step was aborted: what it wrote is undefined, nothing advances. Its copies will be done again.
+    void abandon(Nanos now);
+    bool inFlight() const { return m_inFlight; }
+
+    /// Sequences that ended since the last call, each once in the scheduler's life.
+    std::vector<EndedSequence> takeEnded();
+
+    /// Drops the table kept for forks of this ended sequence, if it is still kept.
+    void dropRetained(SequenceId id);
+    void releasePins() { m_pins.clear(); }
+
+    bool idle() const { return m_sequences.empty(); }
+    std::span<const Sequence* const> running() const; ///< by arrival
+    std::span<const Sequence* const> waiting() const; ///< by arrival
+    const Sequence* find(SequenceId id) const;        ///< null when unknown or ended
+    std::size_t retained() const { return m_retained.size(); }
+    const SchedulerCounters& counters() const { return m_counters; }
+    const HitRateWindow& hitRate() const { return m_hitRate; }
+
+    /// Invariants of the cache, and of the sequences against their tables; throws BrokenInvariant.
+    void checkInvariants() const;
+
+private:
+    struct Retained {
+        SequenceId id;
+        std::vector<TokenId> tokens;
+        kv::BlockTable table;
+    };
+    struct ForkSource {
+        const kv::BlockTable* table = nullptr;
+        std::int64_t tokens = 0; ///< leading tokens in common
+        bool reading = false;    ///< it will have computed more of them soon
+    };
+
+    void planSingleTokens(Nanos now);
+    void planChunks(Nanos now);
+    void admitWaiting(Nanos now);
+    enum class Admitted { Yes, NotNow, Never };
+    Admitted tryAdmit(Sequence& sequence, Nanos now);
+    void admitted(Sequence& sequence, kv::Admission admission, Nanos now);
+    ForkSource forkSource(const Sequence& sequence) const;
+    void explainWaiting();
+    bool makeRoom(Sequence& sequence, std::int64_t upTo, Nanos now);
+    bool dropOldestRetained();
+    void preempt(Sequence& victim, OwnerId lentTo);
+    void addItem(Sequence& sequence, std::int64_t count);
+    void removeItem(SequenceId id);
+
+    void finishItem(const StepItem& item, Nanos now);
+    void appendToken(Sequence& sequence, DrawnToken drawn, Nanos now);
+    void end(Sequence& sequence, EndReason reason, Nanos now, std::int64_t needed = 0, std::int64_t available = 0);
+    void endCancelled(Nanos now);
+    static void insertByArrival(std::vector<Sequence*>& list, Sequence& sequence);
+    std::int64_t budgetLeft() const { return m_config.tokenBudget - m_plan.tokens; }
+
+    kv::KvCache& m_cache;
+    SchedulerConfig m_config;
+    std::int32_t m_watermarkBlocks = 0;
+    std::unordered_map<SequenceId, std::unique_ptr<Sequence>> m_sequences;
+    std::vector<Sequence*> m_running; ///< by arrival
+    std::vector<Sequence*> m_waiting; ///< by arrival
+    std::vector<Sequence*> m_turn;    ///< scratch of schedule
+    std::deque<Retained> m_retained;  ///< oldest first
+    std::vector<kv::PinnedBlocks> m_pins;
+    std::vector<EndedSequence> m_ended;
+    std::vector<SequenceId> m_cancelled;
+    StepPlan m_plan;
+    std::uint64_t m_stepNumber = 0;
+    bool m_inFlight = false;
+    bool m_preemptedThisStep = false;
+    std::int64_t m_nextId = 1;
+    SchedulerCounters m_counters;
+    HitRateWindow m_hitRate;
+};
+
+} // namespace kvscope::sched

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "engine/base/clock.h"
+#include "engine/base/ids.h"
+#include "engine/kv/block_table.h"
+#include "engine/kv/miss_cause.h"
+
+namespace kvscope::sched {
+
+/// What the scheduler must know of a request: token ids and limits, no text and no sampling.
+struct SequenceSpec {
+    RequestId request;
+    OwnerId owner;
+    std::vector<TokenId> tokens;     ///< the prompt; at least one
+    std::int64_t maxNewTokens = 128; ///< at least one
+    std::uint64_t adapter = 0;       ///< part of every block key
+    SequenceId forkOf;               ///< share the blocks of this live or retained sequence as far as the tokens agree
+    bool retain = false;             ///< keep the table after the end for forks, until room is needed or it is dropped
+    bool pinPrompt = false;          ///< pin the prompt's full blocks, once computed, until releasePins()
+};
+
+/// Waiting -> Reading -> Writing -> ended; Reading and Writing -> Waiting by preemption.
+enum class SequencePhase : std::uint8_t {
+    Waiting, ///< has no blocks
+    Reading, ///< has blocks; known tokens are still being computed
+    Writing, ///< everything known is computed up to the last token: one new token a step
+};
+
+enum class WaitingKind : std::uint8_t {
+    None,
+    Blocks, ///< the next to be admitted, but needs more blocks than are available
+    Places, ///< all places of the batch are taken
+    Source, ///< the sequence it forks from is still reading the part that they share
+    Queue,  ///< others are before it, or this step's token budget is spent
+};
+
+struct WaitingReason {
+    WaitingKind kind = WaitingKind::None;
+    std::int32_t neededBlocks = 0; ///< Blocks: what stays back included
+    std::int32_t availableBlocks = 0;
+    std::int32_t places = 0; ///< Places: how many there are
+    bool preempted = false;  ///< it was running and gave its blocks up ...
+    OwnerId lentTo;          ///< ... to this owner; invalid when it gave way by itself
+};
+
+/// Every sequence ends exactly once, with one of these.
+enum class EndReason : std::uint8_t {
+    Stopped,   ///< the engine said so: end token or stop string
+    MaxTokens, ///< maxNewTokens were drawn
+    MaxLength, ///< the longest sequence that the model or the configuration allows
+    PoolFull,  ///< it was alone, and the pool has no block left for its next token
+    TooLong,   ///< the prompt can never be held; nothing was computed
+    Cancelled,
+    Failed, ///< the engine gave up (a step failed)
+};
+const char* endReasonName(EndReason reason); ///< "stopped", "max_tokens", ...
+
+/// What the cache did for one sequence. promptTokens = reusedTokens + computedTokens once the prompt is read.
+struct SequenceUsage {
+    std::int64_t reusedTokens = 0;     ///< prompt tokens served from existing blocks at the first admission
+    std::int64_t computedTokens = 0;   ///< prompt tokens computed, each once
+    std::int64_t recomputedTokens = 0; ///< tokens computed again after a preemption
+    std::int32_t newBlocks = 0;        ///< taken over its life
+    std::int32_t blocksPeak = 0;
+    std::int32_t preemptions = 0;
+    kv::MissCause cause; ///< why not more was reused, at the first admission
+};
+
+/// Monotonic; -1 = has not happened.
+struct SequenceTimes {
+    Nanos arrival = -1;
+    Nanos firstScheduled = -1;
+    Nanos firstToken = -1;
+    Nanos lastToken = -1;
+    Nanos ended = -1;
+};
+
+/// Mean of the last 16 intervals between tokens; a preemption counts in the interval that it stretches.
+class TokenIntervals {
+public:
+    void add(Nanos interval);
+    Nanos mean() const; ///< -1 = none yet
+
+private:
+    std::array<Nanos, 16> m_ring{};
+    std::uint32_t m_count = 0;
+    Nanos m_sum = 0;
+};
+
+/// The state of one request. Only Scheduler changes it.
+struct Sequence {
+    SequenceId id; ///< ascending in order of arrival
+    SequenceSpec spec;
+    SequencePhase phase = SequencePhase::Waiting;
+    std::vector<TokenId> tokens; ///< prompt and drawn tokens: everything known
+    std::int64_t promptTokens = 0;
+    std::int64_t computed = 0; ///< leading tokens whose K/V is in the table's blocks
+    std::int64_t everComputed = 0;
+    kv::BlockTable table;
+    WaitingReason waiting;
+    bool admittedBefore = false;
+    bool cancelled = false; ///< ends at the next step boundary
+    bool pinned = false;
+    std::uint64_t lastStep = 0; ///< number of the last step that it took part in
+    SequenceUsage usage;
+    SequenceTimes times;
+    TokenIntervals intervals;
+
+    std::int64_t known() const { return static_cast<std::int64_t>(tokens.size()); }
+    std::int64_t generated() const { return known() - promptTokens; }
+    std::int64_t uncomputed() const { return known() - computed; }
+};
+
+/// How a sequence ended.
+struct EndedSequence {
+    SequenceId id;
+    RequestId request;
+    OwnerId owner;
+    EndReason reason = EndReason::Failed;
+    std::int64_t neededTokens = 0;    ///< TooLong, PoolFull: tokens that would have to be held ...
+    std::int64_t availableTokens = 0; ///< ... and how many can be
+    std::int64_t promptTokens = 0;
+    std::int64_t generatedTokens = 0;
+    SequenceUsage usage;
+    SequenceTimes times;
+    std::int32_t blocksAvailableAfter = 0;
+    std::int32_t blocksCachedAfter = 0;
+};
+
+} // namespace kvscope::sched
