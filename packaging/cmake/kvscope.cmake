@@ -18,6 +18,9 @@ if(KVSCOPE_SANITIZE)
   target_compile_options(kvscope_options INTERFACE -fsanitize=${KVSCOPE_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(kvscope_options INTERFACE -fsanitize=${KVSCOPE_SANITIZE})
 endif()
+if(KVSCOPE_FUZZ)
+  target_compile_options(kvscope_options INTERFACE -fsanitize=fuzzer-no-link) # coverage feedback from every room
+endif()
 target_link_libraries(kvscope_options INTERFACE Threads::Threads)
 
 # kvscope_room(NAME SOURCES ... [PUBLIC libs] [PRIVATE libs]): one room of the house as a static library.

@@ -50,7 +50,8 @@ inline std::uint16_t bfloatBits(float value) {
 
 inline void appendBlock(ByteWriter& out, const float* x, TensorType type) {
     constexpr int kValues = 32;
-    const auto [low, high] = std::minmax_element(x, x + kValues);
+    const float* const low = std::min_element(x, x + kValues);
+    const float* const high = std::max_element(x, x + kValues);
     const auto quantum = [](float v, int most) { return std::clamp(static_cast<int>(v), 0, most); };
     if (type == TensorType::Q8_0) {
         const float d = std::max(std::fabs(*low), std::fabs(*high)) / 127.0f;
