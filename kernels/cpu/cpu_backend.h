@@ -4,19 +4,74 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/kernel_team.h"
+#include "kernels/cpu/memory_region.h"
+#include "kernels/cpu/sampler.h"
+#include "kernels/cpu/step_buffers.h"
 
 namespace kvscope::kernels {
 
 struct CpuOptions {
     int threads = 0;             ///< kernel team size; 0 = all cores this process may use
     std::optional<Isa> forceIsa; ///< none = best the processor has
+    bool vnni = true;            ///< AVX-512: use VNNI where the processor has it (same results, only slower without)
 };
 
 /// Whether this processor can run `isa`, decided by cpuid (and the OS's saved register state).
 bool cpuSupports(Isa isa);
 Isa bestIsa();
+
+/// Runs programs on this machine's processor. Work happens inside `await`, on the calling thread and the kernel team's;
+/// `submit` only takes the inputs in. Between calls the team is parked.
+class CpuBackend final : public Backend {
+public:
+    CpuBackend(const KernelTable& kernels, int threads);
+    ~CpuBackend() override;
+
+    std::string describe() const override;
+    BackendResult<WeightId> addWeight(const WeightDesc& weight) override;
+    BackendResult<bool> createKvCache(const KvLayout& layout) override;
+    std::uint32_t kvLayoutVersion() const override { return 1; }
+    BackendResult<bool> setProgram(const Program& program) override;
+    Ticket submit(const StepInputs& inputs) override;
+    StepStatus await(Ticket ticket) override;
+    void requestAbort() override { m_abort.store(true, std::memory_order_relaxed); }
+    BackendError lastError() const override { return m_error; }
+    void sample(Ticket ticket, std::span<const SampleRow> rows, std::span<SampledToken> out) override;
+    void readLogits(Ticket ticket, std::int32_t logitRow, std::span<float> out) override;
+    void readBlock(std::int32_t block, std::span<std::byte> out) override;
+    void writeBlock(std::int32_t block, std::span<const std::byte> in) override;
+    BackendMemory memory() const override;
+    PhaseTimes phaseTimes() const override { return m_times; }
+
+    /// For the protecting test backend: false makes weights, KV pool, inputs and activations fault when touched. Only
+    /// while no call is running.
+    void setMemoryAccessible(bool accessible) const;
+
+private:
+    std::string allocateStep();
+
+    const KernelTable& m_kernels;
+    KernelTeam m_team;
+    Arena m_weightMemory;
+    std::vector<PackedWeight> m_weights;
+    std::vector<std::string> m_weightNames;
+    KvLayout m_kv;
+    MemoryRegion m_pool;
+    Program m_program;
+    bool m_hasProgram = false;
+    StepBuffers m_buffers;
+    std::vector<Sampler> m_samplers; ///< one a thread
+    std::atomic<bool> m_abort{false};
+    std::uint64_t m_ticket = 0;
+    bool m_pending = false; ///< submitted, not awaited
+    BackendError m_error;
+    PhaseTimes m_times;
+};
 
 /// Fails with a sentence when the forced instruction set is not available here.
 BackendResult<std::unique_ptr<Backend>> makeCpuBackend(const CpuOptions& options);

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What the instruction sets have in common: plain data and one table of functions per instruction set.
+//
+// This header is compiled with different instruction set flags in different files. So it holds no function: an inline
+// function of one file may be merged by the linker with that of another, and the portable path would then run AVX-512.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/backend.h"
+
+namespace kvscope::kernels {
+
+inline constexpr std::int64_t kGroupRows = 16; ///< output rows of a weight that are interleaved
+inline constexpr std::int64_t kTileRows = 8;   ///< activation rows that are interleaved in a panel
+inline constexpr std::int64_t kQuantBlock = 32;
+inline constexpr std::int64_t kPartition = 256; ///< positions whose attention is one online softmax
+inline constexpr std::int64_t kKeyTile = 64;    ///< positions per step of that softmax
+
+/// A weight in backend memory.
+///
+/// Matrix, quantized: groups of 16 rows, the last one padded with zero rows. Per group first the scales of all blocks,
+/// [block][16] f16 (Q4_1: [block]{d[16], m[16]}), padded to 64 bytes, then at `quantOffset` the values as unsigned
+/// bytes or nibbles: Q8_0 [block][8][16][4] of q + 128; Q4_x [block][4][16][4] bytes as they stand in the file, so the
+/// low nibble of byte (v, row, i) is value 4v + i of the block and the high nibble value 16 + 4v + i.
+/// Matrix, float: per group [column][16] elements.
+/// Vector (rows == 1): plain float32, padded with zeros to a multiple of 16.
+struct PackedWeight {
+    DType type = DType::F32;
+    std::int64_t rows = 0;
+    std::int64_t cols = 0;
+    std::int64_t groups = 0; ///< 0 for a vector
+    std::size_t groupBytes = 0;
+    std::size_t quantOffset = 0;
+    const std::byte* data = nullptr;
+};
+
+/// Activation rows prepared for matrix kernels: tiles of 8 rows, interleaved so that a tile is one sequential stream.
+/// Quantized: per 32 values q = rint(x * 127 / max|x|), float32 scale max|x| / 127.
+struct Panel {
+    std::int8_t* quants = nullptr;     ///< [tile][cols/4][8 rows][4]
+    float* scales = nullptr;           ///< [tile][cols/32][8 rows]
+    std::int32_t* minusSums = nullptr; ///< [tile][cols/32][8 rows] -sum of q
+    float* scaledSums = nullptr;       ///< [tile][cols/32][8 rows] scale * sum of q
+    float* floats = nullptr;           ///< [tile][cols][8 rows]
+    std::int64_t cols = 0;
+};
+
+struct MatmulArgs {
+    const PackedWeight* weight = nullptr;
+    const Panel* panel = nullptr;
+    std::int64_t firstGroup = 0, lastGroup = 0; ///< of 16 output rows, half-open
+    std::int64_t firstRow = 0, lastRow = 0;     ///< activation rows, half-open; firstRow is a multiple of 8
+    float* out = nullptr;                       ///< out[(row - firstRow) * stride + output - 16 * firstGroup]
+    std::int64_t stride = 0;
+    const float* bias = nullptr; ///< of output 16 * firstGroup onwards, or null
+    bool add = false;            ///< out += instead of out =
+};
+
+/// Where K and V lie: [block][layer][kvHead]{ K [headDimK][blockSize] f16, V [blockSize][headDimV] f16 }.
+struct KvAccess {
+    std::byte* pool = nullptr;
+    std::size_t blockBytes = 0;
+    std::size_t headOffset = 0;  ///< of this layer and KV head inside a block
+    std::size_t valueOffset = 0; ///< of V behind K
+    std::int32_t blockSize = 0;
+    std::int32_t headDimK = 0;
+    std::int32_t headDimV = 0;
+};
+
+/// Attention of one sequence and one KV head, for the `group` query heads that share it.
+struct AttentionArgs {
+    KvAccess kv;
+    const std::int32_t* table = nullptr; ///< the sequence's block table
+    float scale = 1;
+    std::int32_t group = 1;
+    const float* q = nullptr;       ///< [token][group][headDimK]; heads of a token contiguous
+    std::int64_t qStride = 0;       ///< between tokens
+    std::int64_t firstPosition = 0; ///< of the first token
+    std::int64_t tokens = 0;
+};
+
+/// Maximum and sum of exponentials of a row of logits.
+struct SoftmaxStats {
+    float maximum = 0;
+    double sum = 0;          ///< of exp(x - maximum)
+    std::int32_t index = -1; ///< lowest index of the maximum, -1 if nothing is above -inf
+};
+
+struct KernelTable {
+    const char* name; ///< "portable", "AVX2", "AVX-512", "AVX-512 (VNNI)"
+
+    /// out = x * weight / sqrt(mean(x^2) + eps)
+    void (*rmsNorm)(const float* x, const float* weight, float eps, std::int64_t count, float* out);
+    /// Puts one activation row into the panel, as int8, as float32 or both (null arrays are skipped).
+    void (*packRow)(const float* x, const Panel& panel, std::int64_t row);
+    void (*matmul)(const MatmulArgs& args);
+    /// out = values of one row of a packed matrix, times scale
+    void (*unpackRow)(const PackedWeight& weight, std::int64_t row, float scale, float* out);
+    /// In place: rotates the first 2 * pairs values of a head.
+    void (*rope)(RopeStyle style, float* head, const float* cosine, const float* sine, std::int64_t pairs);
+    /// Writes one token's K and V of one KV head to its slot. Values beyond the range of f16 are clamped to it.
+    void (*storeKey)(const KvAccess& kv, std::int32_t slot, const float* key);
+    void (*storeValue)(const KvAccess& kv, std::int32_t slot, const float* value);
+    /// out = activation(gate) * up
+    void (*activate)(Activation activation, const float* gate, const float* up, std::int64_t count, float* out);
+    /// One token against the positions [first, last) of one partition. Fills `partial`, the state of an online softmax:
+    /// [group] maximum, [group] sum of exp(score - maximum), [group][headDimV] values weighted by the same.
+    void (*attendPartition)(const AttentionArgs& args, std::int64_t first, std::int64_t last, float* partial);
+    /// Combines partials of consecutive partitions in ascending order and divides: out [group][headDimV].
+    void (*combinePartials)(const float* partials, std::int64_t count, std::int32_t group, std::int32_t headDimV,
+                            float* out);
+    /// Tokens against everything up to themselves: attendPartition and combinePartials for each, only faster.
+    /// out [token][group][headDimV] with `outStride` between tokens; `scratch`: (kAttentionTokens + 1) * group * (2 +
+    /// headDimV) floats.
+    void (*attendTokens)(const AttentionArgs& args, float* out, std::int64_t outStride, float* scratch);
+    /// Maximum and sum of exp(x - maximum) over `count` values; NaN counts as -inf.
+    SoftmaxStats (*softmaxStats)(const float* x, std::int64_t count);
+    /// out = exp((x - shift) * factor); NaN becomes 0.
+    void (*expScaled)(const float* x, float shift, float factor, std::int64_t count, float* out);
+};
+
+const KernelTable& portableKernels();
+#if defined(KVSCOPE_X86_KERNELS)
+const KernelTable& avx2Kernels();
+const KernelTable& avx512Kernels();
+const KernelTable& avx512VnniKernels();
+#endif
+
+/// Most tokens of one attendTokens call.
+inline constexpr std::int64_t kAttentionTokens = 16;
+
+} // namespace kvscope::kernels

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/memory_region.h"
+
+namespace kvscope::kernels {
+
+inline constexpr std::int64_t kRowBlock = 64; ///< activation rows of one matrix chunk
+/// Up to so many rows every thread prepares the activations for itself: cheaper than a barrier.
+inline constexpr std::int64_t kSoloRows = 4;
+inline constexpr std::int64_t kMostChunkGroups = 8; ///< groups of 16 outputs of one matrix chunk
+
+/// Heads that end together on the border of a group of 16 outputs.
+constexpr std::int64_t headsPerUnit(std::int64_t headDim) {
+    return kGroupRows / std::gcd(headDim, kGroupRows);
+}
+
+/// One piece of attention work; exists once per KV head.
+struct AttentionItem {
+    std::int32_t sequence = 0;
+    std::int32_t firstToken = 0; ///< row of the step
+    std::int32_t tokens = 0;
+    /// Single tokens (decode) are split by partition, so that one long sequence keeps all threads busy; -1: all
+    /// partitions of a tile of tokens.
+    std::int32_t partition = -1;
+};
+
+/// Where the partials of a decoded row lie. count 0: the row was computed whole.
+struct RowPartials {
+    std::int64_t first = 0; ///< counted in partials of one KV head
+    std::int32_t count = 0;
+};
+
+/// What each thread has for itself.
+struct ThreadBuffers {
+    Panel panel;           ///< kSoloRows rows
+    Panel current;         ///< the panel in use, own or common, cut to the width in use
+    float* row = nullptr;  ///< one row of any width
+    float* tile = nullptr; ///< kRowBlock rows of a chunk's outputs
+    float* attention = nullptr;
+};
+
+/// Everything a step reads and writes besides weights and KV: allocated once for the capacities of a program.
+class StepBuffers {
+public:
+    /// Empty string, or the sentence why not.
+    std::string allocate(const Program& program, const KvLayout& kv, const std::vector<PackedWeight>& weights,
+                         int threads);
+    /// Copies the inputs in and plans the attention work. Empty string, or what is wrong with them.
+    std::string load(const StepInputs& inputs);
+
+    std::int64_t tokens() const { return m_tokens; }
+    std::int64_t sequences() const { return m_sequences; }
+    std::int64_t logitRows() const { return m_logitRows; }
+    /// Bytes of the arrays that the largest step so far has touched.
+    std::size_t peakBytes() const { return m_peakBytes; }
+    void setAccessible(bool accessible) const { m_arena.setAccessible(accessible); }
+
+    std::int32_t* tokenIds = nullptr;
+    std::int32_t* positions = nullptr;
+    std::int32_t* slotIds = nullptr;
+    std::int32_t* cuQueryLens = nullptr;
+    std::int32_t* sequenceLengths = nullptr;
+    std::int32_t* tables = nullptr;
+    std::int32_t* tableStarts = nullptr;
+    std::int32_t* logitRowIds = nullptr;
+    std::vector<BlockCopy> copies;
+    std::vector<AttentionItem> attention;
+    std::vector<RowPartials> rowPartials; ///< (T)
+
+    float* x = nullptr;      ///< [T][hidden]
+    float* q = nullptr;      ///< [T][heads * headDimK]
+    float* o = nullptr;      ///< [T][heads * headDimV]
+    float* h = nullptr;      ///< [T][ff]
+    float* logits = nullptr; ///< [L][vocab]
+    float* partials = nullptr;
+    Panel panel;                ///< all rows of the step
+    std::vector<float*> cosine; ///< per rope of the program: [T][dims / 2]
+    std::vector<float*> sine;
+    std::vector<ThreadBuffers> threads;
+
+private:
+    std::string check(const StepInputs& inputs) const;
+    std::string checkSequence(const StepInputs& inputs, std::size_t sequence) const;
+    void planAttention();
+    void notePeak();
+    bool allocatePanel(Panel& target, std::int64_t rows, std::int64_t cols, bool quants, bool floats);
+
+    Arena m_arena;
+    Program m_capacities; ///< without ops
+    KvLayout m_kv;
+    std::int64_t m_tokens = 0, m_sequences = 0, m_logitRows = 0;
+    std::size_t m_fixedBytes = 0, m_tokenBytes = 0, m_logitRowBytes = 0;
+    std::size_t m_peakBytes = 0;
+};
+
+} // namespace kvscope::kernels

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <initializer_list>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/kernel_team.h"
+#include "kernels/cpu/step_buffers.h"
+
+namespace kvscope::kernels {
+
+/// What a step works on. All of it outlives the runner's call.
+struct StepContext {
+    const KernelTable* kernels = nullptr;
+    const Program* program = nullptr;
+    const std::vector<PackedWeight>* weights = nullptr;
+    KvLayout kv;
+    std::byte* pool = nullptr;
+    StepBuffers* buffers = nullptr;
+    const std::atomic<bool>* abort = nullptr;
+};
+
+/// Runs a program over the loaded step on a team. Every thread walks the whole list of ops and takes its chunks of each
+/// phase; a phase ends in a barrier exactly where the next one reads what other threads wrote.
+class StepRunner {
+public:
+    StepRunner(const StepContext& context, KernelTeam& team) : m_(context), m_team(team) {}
+    /// Done or Aborted.
+    StepStatus run();
+    const PhaseTimes& times() const { return m_times; }
+
+private:
+    void runOp(int thread, const Op& op);
+    bool abortAsked() const { return m_.abort->load(std::memory_order_relaxed); }
+    void begin(int thread);
+    void embed(int thread, const EmbedOp& op);
+    void qkv(int thread, const QkvOp& op);
+    void attention(int thread, const AttentionOp& op);
+    void attentionItem(int thread, const AttentionOp& op, const AttentionItem& item, std::int32_t kvHead);
+    void mlp(int thread, const MlpOp& op);
+    void logits(int thread, const LogitsOp& op);
+
+    template <class RowSource>
+    const Panel& preparePanel(int thread, std::int64_t rows, std::int64_t cols,
+                              std::initializer_list<WeightId> consumers, RowSource&& source);
+    void matmulPhase(int thread, WeightId weight, const Panel& panel, std::int64_t rows, float* out,
+                     std::int64_t stride, bool add);
+    void project(const PackedWeight& weight, const Panel& panel, std::int64_t firstOutput, std::int64_t endOutput,
+                 std::int64_t firstRow, std::int64_t endRow, float* out, std::int64_t stride, const float* bias) const;
+
+    const PackedWeight& weight(WeightId id) const { return (*m_.weights)[static_cast<std::size_t>(id.index)]; }
+    const float* vector(WeightId id) const {
+        return id.valid() ? reinterpret_cast<const float*>(weight(id).data) : nullptr;
+    }
+    KvAccess kvAccess(std::int32_t layer, std::int32_t kvHead) const;
+    ThreadBuffers& mine(int thread) const { return m_.buffers->threads[static_cast<std::size_t>(thread)]; }
+
+    StepContext m_;
+    KernelTeam& m_team;
+    PhaseTimes m_times;
+    /// Thread 0 decides before the last barrier of op i whether op i + 1 runs. Two slots: it may already decide about
+    /// the op after next while another thread still reads.
+    std::array<std::atomic<bool>, 2> m_stop{};
+};
+
+} // namespace kvscope::kernels

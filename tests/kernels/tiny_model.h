@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// A llama-shaped program with random weights of any type and shape, and its exact forward pass in float64 over the
+// dequantized weights (activations never rounded). For tests of the kernels only: they know nothing of model files.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "kernels/backend.h"
+
+namespace kvscope::tests {
+
+/// One weight as it would stand in a file, and its values.
+struct FileWeight {
+    std::string name;
+    kernels::DType type = kernels::DType::F32;
+    std::int64_t rows = 0, cols = 0;
+    std::vector<std::byte> bytes;
+    std::vector<double> values; ///< rows * cols, dequantized
+
+    kernels::WeightDesc desc() const { return {name, type, rows, cols, bytes.data(), bytes.size()}; }
+};
+
+float halfToFloat(std::uint16_t half);
+std::uint16_t floatToHalf(float value); ///< nearest, ties to even
+
+/// Random weight whose values have about the given standard deviation.
+FileWeight randomWeight(std::mt19937& random, std::string name, kernels::DType type, std::int64_t rows,
+                        std::int64_t cols, double deviation);
+
+struct TinyShape {
+    std::int32_t hidden = 64, heads = 4, kvHeads = 2, headDimK = 16, headDimV = 16, ff = 96, vocab = 96, layers = 2;
+    kernels::DType type = kernels::DType::Q4_1;
+    kernels::DType embeddingType = kernels::DType::Q8_0;
+    kernels::RopeStyle rope = kernels::RopeStyle::Interleaved;
+    kernels::Activation activation = kernels::Activation::Silu;
+    bool bias = false;
+};
+
+class TinyModel {
+public:
+    TinyModel(const TinyShape& shape, unsigned seed);
+
+    /// Adds the weights and sets the program, with the given capacities. Fails the caller's way: returns the message.
+    std::string load(kernels::Backend& backend, std::int32_t maxTokens, std::int32_t maxSequences,
+                     std::int32_t maxLogitRows, std::int32_t maxTableEntries);
+    kernels::KvLayout kvLayout(std::int32_t blockSize, std::int32_t numBlocks) const;
+
+    /// Logits of every position, (n, vocab), in float64. `halfKv` rounds keys and values to f16 as the cache does.
+    std::vector<double> reference(const std::vector<std::int32_t>& tokens) const;
+
+    const TinyShape shape;
+
+private:
+    const FileWeight& w(std::size_t i) const { return m_weights[i]; }
+    std::size_t add(FileWeight weight);
+
+    struct Layer {
+        std::size_t norm, q, k, v, qBias, kBias, vBias, o, mlpNorm, gate, up, down;
+    };
+    std::vector<FileWeight> m_weights;
+    std::vector<Layer> m_layers;
+    std::size_t m_embedding = 0, m_outputNorm = 0, m_output = 0;
+    std::vector<float> m_inverseFreq;
+};
+
+/// Runs sequences over a backend the way an engine would, one step at a time, with arbitrary block tables.
+class Driver {
+public:
+    Driver(kernels::Backend& backend, const TinyModel& model, std::int32_t blockSize, std::int32_t numBlocks);
+
+    struct Sequence {
+        std::vector<std::int32_t> table;
+        std::int32_t length = 0;
+    };
+    struct Part {
+        Sequence* sequence = nullptr;
+        std::vector<std::int32_t> tokens;
+    };
+    /// One step; logits of every token, (T, vocab). Blocks are taken from `freeBlocks`, last first.
+    std::vector<float> step(const std::vector<Part>& parts, std::vector<kernels::BlockCopy> copies = {});
+    /// Like step, without awaiting success: the status.
+    kernels::StepStatus status = kernels::StepStatus::Done;
+
+    std::vector<std::int32_t> freeBlocks;
+
+private:
+    kernels::Backend& m_backend;
+    std::int32_t m_vocab, m_blockSize;
+};
+
+} // namespace kvscope::tests
