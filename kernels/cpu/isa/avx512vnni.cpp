@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Kernels for processors with AVX-512 (F, DQ, BW, VL) and VNNI; compiled with their flags.
+#include "kernels/cpu/kernel_table.h"
+
+#define KVSCOPE_VNNI
+#include "kernels/cpu/isa/vec_avx512.h"
+
+#include "kernels/cpu/isa/elementwise.inc.h"
+
+#include "kernels/cpu/isa/attention.inc.h"
+#include "kernels/cpu/isa/matmul.inc.h"
+
+#define KVSCOPE_TABLE avx512VnniKernels
+#define KVSCOPE_TABLE_NAME "AVX-512 (VNNI)"
+#include "kernels/cpu/isa/table.inc.h"
