@@ -4,13 +4,11 @@
 #include <QCoreApplication>
 #include <QDateTime>
 #include <QLocale>
-#include <algorithm>
-#include <cmath>
+
+#include "ui/models/format.h"
 
 namespace kvscope::ui::words {
 namespace {
-
-constexpr QChar kThin(0x202F); // narrow no-break space between a number and its unit
 
 QString tr(const char* text) {
     return QCoreApplication::translate("words", text);
@@ -18,39 +16,14 @@ QString tr(const char* text) {
 
 } // namespace
 
-QString count(std::int64_t n) {
-    static const QLocale locale(QLocale::English, QLocale::UnitedStates);
-    QString text = locale.toString(qlonglong(n));
-    return text.replace(QLatin1Char('-'), QChar(0x2212));
-}
-
-QString bytes(std::uint64_t n) {
-    constexpr double kKiB = 1024.0;
-    const double v = double(n);
-    if (v < kKiB * kKiB)
-        return count(std::int64_t(std::llround(v / kKiB))) + kThin + QStringLiteral("KiB");
-    if (v < 1000 * kKiB * kKiB)
-        return count(std::int64_t(std::llround(v / (kKiB * kKiB)))) + kThin + QStringLiteral("MiB");
-    const double gib = v / (kKiB * kKiB * kKiB);
-    return QString::number(gib, 'f', gib < 9.95 ? 2 : 1) + kThin + QStringLiteral("GiB");
-}
-
-QString seconds(double s) {
-    const int decimals = s < 1 ? 2 : s < 10 ? 1 : 0;
-    return QString::number(std::max(0.0, s), 'f', decimals) + kThin + QStringLiteral("s");
-}
-
-QString tokensPerSecond(double perSec) {
-    return QString::number(perSec, 'f', perSec < 100 ? 1 : 0) + kThin + tr("tok/s");
-}
-
 QString receiptLine(const Receipt& receipt) {
     const api::CacheReceipt& c = receipt.cache;
-    QStringList parts{tr("%1 reused").arg(count(c.reusedTokens)), tr("%1 computed").arg(count(c.computedTokens))};
+    QStringList parts{tr("%1 reused").arg(formatNumber(c.reusedTokens)),
+                      tr("%1 computed").arg(formatNumber(c.computedTokens))};
     if (c.newBlocks >= 0) // known when the answer has ended
-        parts << tr("%1 new %2").arg(count(c.newBlocks), c.newBlocks == 1 ? tr("block") : tr("blocks"));
+        parts << tr("%1 new %2").arg(formatNumber(c.newBlocks), c.newBlocks == 1 ? tr("block") : tr("blocks"));
     if (receipt.ttftMs > 0)
-        parts << tr("%1 to first token").arg(seconds(receipt.ttftMs / 1000));
+        parts << tr("%1 to first token").arg(formatSeconds(receipt.ttftMs / 1000));
     return parts.join(QStringLiteral(" · "));
 }
 
@@ -75,7 +48,7 @@ QString receiptCause(const api::CacheReceipt& c) {
         return c.divergingToken >= 0
                    ? tr("The chat differs from its previous turn at token %1: everything after it was "
                         "computed again.")
-                         .arg(count(c.divergingToken))
+                         .arg(formatNumber(c.divergingToken))
                    : tr("The chat differs from its previous turn: the rest was computed again.");
     case api::MissReason::Evicted:
         return tr("A part was in the cache before, but its blocks were needed by another chat.");
@@ -84,9 +57,9 @@ QString receiptCause(const api::CacheReceipt& c) {
 }
 
 QString readingLine(const Progress& p) {
-    QString line = tr("Reading %1 of %2 tokens").arg(count(p.done), count(p.total));
+    QString line = tr("Reading %1 of %2 tokens").arg(formatNumber(p.done), formatNumber(p.total));
     if (p.secondsLeft >= 0)
-        line += tr(", about %1 left").arg(seconds(p.secondsLeft));
+        line += tr(", about %1 left").arg(formatSeconds(p.secondsLeft));
     return line;
 }
 
@@ -98,13 +71,14 @@ QString waitingLine(const Progress& p) {
         return tr("Waiting: %1 of %1 sequences are running").arg(p.runningLimit);
     if (p.neededBlocks > 0)
         return tr("Waiting: needs %1 %2, %3 are available")
-            .arg(count(p.neededBlocks), p.neededBlocks == 1 ? tr("block") : tr("blocks"), count(p.availableBlocks));
+            .arg(formatNumber(p.neededBlocks), p.neededBlocks == 1 ? tr("block") : tr("blocks"),
+                 formatNumber(p.availableBlocks));
     return tr("Waiting for the engine");
 }
 
 QString endLine(const ChatMessage& m) {
     const auto n = std::int64_t(m.tokens.size());
-    const QString tokens = tr("%1 %2").arg(count(n), n == 1 ? tr("token") : tr("tokens"));
+    const QString tokens = tr("%1 %2").arg(formatNumber(n), n == 1 ? tr("token") : tr("tokens"));
     switch (m.status) {
     case MessageStatus::Interrupted:
         return n > 0 ? tr("Interrupted after %1").arg(tokens) : tr("Interrupted before the first token");
@@ -124,7 +98,7 @@ QString tokensFit(std::int64_t tokens) {
     std::int64_t unit = 1;
     while (tokens / unit >= 1000)
         unit *= 10;
-    return tr("%1 tokens fit").arg(count(tokens / unit * unit));
+    return tr("%1 tokens fit").arg(formatNumber(tokens / unit * unit));
 }
 
 QString dayGroup(qint64 thenMs, qint64 nowMs) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Sentences and figures of the chat side. Pure functions, so that every wording has a test.
-// Figures: comma for thousands, U+202F between number and unit, "about" before every estimate.
+// Sentences of the chat side. Pure functions, so that every wording has a test. "about" before every estimate;
+// figures as in format.h.
 #pragma once
 
 #include <QString>
@@ -9,11 +9,6 @@
 #include "ui/models/chat_types.h"
 
 namespace kvscope::ui::words {
-
-QString count(std::int64_t n);          ///< "1,940"
-QString bytes(std::uint64_t n);         ///< "92 MiB", "1.41 GiB"
-QString seconds(double s);              ///< "0.21 s", "2.3 s", "12 s"
-QString tokensPerSecond(double perSec); ///< "48.7 tok/s"
 
 /// "1,940 reused · 62 computed · 5 new blocks · 0.21 s to first token"
 QString receiptLine(const Receipt& receipt);

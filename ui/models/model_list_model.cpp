@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "ui/models/chat_words.h"
+#include "ui/models/format.h"
 
 namespace kvscope::ui {
 namespace {
@@ -59,10 +60,10 @@ QVariant ModelListModel::data(const QModelIndex& index, int role) const {
         if (!e.probe.problem.empty())
             return QString::fromStdString(e.probe.problem);
         if (e.probe.missingBytes > 0)
-            return tr("%1 · lacks %2").arg(words::bytes(e.probe.weightsBytes), words::bytes(e.probe.missingBytes));
+            return tr("%1 · lacks %2").arg(formatBytes(e.probe.weightsBytes), formatBytes(e.probe.missingBytes));
         return tr("%1 · %2 · %3 per token")
-            .arg(words::bytes(e.probe.weightsBytes), QString::fromStdString(e.probe.quantization),
-                 words::bytes(e.probe.kvBytesPerToken));
+            .arg(formatBytes(e.probe.weightsBytes), QString::fromStdString(e.probe.quantization),
+                 formatBytes(e.probe.kvBytesPerToken));
     case FitRole:
         if (!e.probed || !e.error.isEmpty() || !e.probe.problem.empty())
             return QString();

@@ -9,6 +9,7 @@
 #include "ui/models/chat_session.h"
 #include "ui/models/chat_settings.h"
 #include "ui/models/chat_words.h"
+#include "ui/models/format.h"
 #include "ui/models/conversation_list_model.h"
 #include "ui/models/model_list_model.h"
 
@@ -285,8 +286,8 @@ private slots:
         m.tokens.resize(212);
         QCOMPARE(endLine(m), QStringLiteral("Interrupted after 212 tokens"));
         QCOMPARE(tokensFit(228'417), QStringLiteral("228,000 tokens fit"));
-        QCOMPARE(bytes(96'468'992), QString::fromUtf8("92\u202fMiB"));
-        QCOMPARE(bytes(1'513'975'808), QString::fromUtf8("1.41\u202fGiB"));
+        QCOMPARE(formatBytes(96'468'992), QString::fromUtf8("92\u202fMiB"));
+        QCOMPARE(formatBytes(1'513'975'808), QString::fromUtf8("1.41\u202fGiB"));
         QCOMPARE(titleFrom(QStringLiteral("  Why does\npaging help?  ")), QStringLiteral("Why does paging help?"));
         QVERIFY(titleFrom(QString(300, QLatin1Char('a'))).size() <= 49);
     }

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/chat/chat_panel.h"
+
+#include <QDragEnterEvent>
+#include <QDropEvent>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QMenu>
+#include <QMimeData>
+#include <QPainter>
+#include <QStackedWidget>
+#include <QUrl>
+#include <QVBoxLayout>
+
+#include "ui/chat/chat_view.h"
+#include "ui/chat/composer.h"
+#include "ui/chat/model_picker.h"
+#include "ui/chat/settings_panel.h"
+#include "ui/models/chat_settings.h"
+#include "ui/models/format.h"
+#include "ui/widgets/button.h"
+#include "ui/widgets/empty_state.h"
+#include "ui/widgets/icon_button.h"
+
+namespace kvscope::ui {
+namespace {
+
+constexpr int kHead = 44;
+
+/// The one GGUF file that is being dragged; empty = something else.
+QString droppedModel(const QMimeData* data) {
+    if (!data->hasUrls() || data->urls().size() != 1)
+        return {};
+    const QString path = data->urls().constFirst().toLocalFile();
+    return path.endsWith(QLatin1StringView(".gguf"), Qt::CaseInsensitive) ? path : QString();
+}
+
+} // namespace
+
+ChatPanel::ChatPanel(ChatController* controller, ModelListModel* models, const Theme& theme, QWidget* parent)
+    : QWidget(parent)
+    , m_theme(theme)
+    , m_controller(controller)
+    , m_models(models)
+    , m_title(new QLabel(this))
+    , m_settingsButton(new Button(QString(), Button::Kind::Ghost, theme, this))
+    , m_more(new IconButton(Icon::More, tr("More"), theme, this, 20))
+    , m_notices(new QVBoxLayout)
+    , m_stack(new QStackedWidget(this))
+    , m_view(new ChatView(theme, this))
+    , m_emptyPage(new QWidget(this))
+    , m_empty(new EmptyState(Icon::Grid, tr("Send a message and watch its blocks appear"), theme, m_emptyPage))
+    , m_firstStart(new FirstStart(models, theme, this))
+    , m_composer(new Composer(theme, this))
+    , m_settings(new SettingsPanel(theme, this)) {
+    setAcceptDrops(true);
+    setMinimumWidth(420);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    buildHead(column);
+    m_notices->setContentsMargins(16, 0, 16, 0);
+    m_notices->setSpacing(8);
+    column->addLayout(m_notices);
+    auto* center = new QVBoxLayout(m_emptyPage);
+    center->setContentsMargins(40, 0, 40, 24);
+    center->addStretch(1);
+    center->addWidget(m_empty);
+    center->addStretch(1);
+    m_stack->addWidget(m_view);
+    m_stack->addWidget(m_emptyPage);
+    m_stack->addWidget(m_firstStart);
+    column->addWidget(m_stack, 1);
+    auto* foot = new QHBoxLayout;
+    foot->setContentsMargins(16, 0, 16, 16);
+    foot->addWidget(m_composer);
+    column->addLayout(foot);
+
+    connect(controller, &ChatController::currentChanged, this, &ChatPanel::showCurrent);
+    connect(controller, &ChatController::stateChanged, this, &ChatPanel::refresh);
+    connect(controller, &ChatController::sendFailed, this, [this](const QString& text, const QString& sentence) {
+        if (m_composer->text().isEmpty())
+            m_composer->setText(text);
+        notice(QStringLiteral("send"), MessageBox::Kind::Danger,
+               tr("The message could not be saved, so it was not sent"), sentence);
+    });
+    connect(m_composer, &Composer::sendRequested, this, &ChatPanel::send);
+    connect(m_composer, &Composer::stopRequested, controller, qOverload<>(&ChatController::stop));
+    connect(m_view, &ChatView::stopRequested, controller, qOverload<>(&ChatController::stop));
+    connect(m_firstStart, &FirstStart::chosen, this, &ChatPanel::modelChosen);
+    connect(m_firstStart, &FirstStart::openRequested, this, &ChatPanel::openModelRequested);
+    connect(m_settings, &SettingsPanel::systemPromptChanged, controller, &ChatController::setSystemPrompt);
+    connect(m_settings, &SettingsPanel::settingsChanged, controller, &ChatController::setSettings);
+    showCurrent();
+}
+
+void ChatPanel::buildHead(QVBoxLayout* column) {
+    auto* head = new QHBoxLayout;
+    head->setContentsMargins(20, 8, 12, 8);
+    head->setSpacing(4);
+    QFont font = textFont(TextRole::Chat, QFont::DemiBold);
+    m_title->setFont(font);
+    m_title->setTextFormat(Qt::PlainText);
+    m_title->setMinimumWidth(40);
+    m_title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    head->addWidget(m_title, 1);
+    m_settingsButton->setText(tr("Settings"));
+    m_settingsButton->setGlyph(Icon::Sliders);
+    m_settingsButton->setTrailingGlyph(Icon::Down);
+    m_settingsButton->setAccessibleName(tr("Settings of this chat"));
+    m_settingsButton->setToolTip(tr("System prompt and sampling of this chat"));
+    head->addWidget(m_settingsButton);
+    head->addWidget(m_more);
+    column->addLayout(head);
+    column->addSpacing(1);
+    connect(m_settingsButton, &QAbstractButton::clicked, this, &ChatPanel::showSettings);
+    connect(m_more, &QAbstractButton::clicked, this, &ChatPanel::showMore);
+}
+
+void ChatPanel::showCurrent() {
+    m_view->setModel(m_controller->messages());
+    connect(m_controller->messages(), &QAbstractItemModel::rowsInserted, this, &ChatPanel::refresh,
+            Qt::UniqueConnection);
+    connect(m_controller->messages(), &QAbstractItemModel::rowsRemoved, this, &ChatPanel::refresh,
+            Qt::UniqueConnection);
+    refresh();
+}
+
+void ChatPanel::refresh() {
+    const Conversation& conversation = m_controller->current().conversation;
+    m_fullTitle = conversation.title.isEmpty() ? tr("New chat") : conversation.title;
+    m_title->setText(m_title->fontMetrics().elidedText(m_fullTitle, Qt::ElideRight, m_title->width()));
+    m_title->setToolTip(m_fullTitle);
+    m_more->setVisible(conversation.id != kNoId);
+    const bool empty = m_controller->messages()->size() == 0;
+    const bool ready = m_controller->modelReady();
+    const bool loading = m_loading >= 0;
+    m_empty->setText(loading ? tr("Loading %1, %2").arg(m_loadingName, formatPercent(m_loading))
+                             : tr("Send a message and watch its blocks appear"));
+    if (empty && !ready && !loading)
+        m_stack->setCurrentWidget(m_firstStart);
+    else if (empty && m_controller->current().loaded)
+        m_stack->setCurrentWidget(m_emptyPage);
+    else
+        m_stack->setCurrentWidget(m_view);
+    const QString hint = ready     ? QString()
+                         : loading ? tr("The model is loading, %1").arg(formatPercent(m_loading))
+                                   : tr("Choose a model first");
+    m_composer->setState(m_controller->canSend(), m_controller->answering(), hint);
+}
+
+void ChatPanel::setLoading(double fraction, const QString& name) {
+    m_loading = fraction;
+    m_loadingName = name;
+    refresh();
+}
+
+void ChatPanel::send() {
+    if (!m_controller->send(m_composer->text()))
+        return;
+    m_composer->clear();
+    clearNotice(QStringLiteral("send"));
+    m_view->scrollToEnd();
+}
+
+void ChatPanel::showSettings() {
+    const Conversation& conversation = m_controller->current().conversation;
+    m_settings->setValues(conversation.systemPrompt, conversation.settings);
+    m_settings->popupBelow(m_settingsButton);
+}
+
+void ChatPanel::showMore() {
+    QMenu menu(this);
+    menu.addAction(makeIcon(Icon::Edit, m_theme.text2, m_theme.textOff), tr("Rename"), this,
+                   &ChatPanel::renameRequested);
+    menu.addAction(makeIcon(Icon::Trash, m_theme.text2, m_theme.textOff), tr("Delete"), this,
+                   &ChatPanel::deleteRequested);
+    menu.exec(m_more->mapToGlobal(QPoint(m_more->width() - menu.sizeHint().width(), m_more->height() + 4)));
+}
+
+void ChatPanel::notice(const QString& subject, MessageBox::Kind kind, const QString& sentence, const QString& detail,
+                       const std::vector<MessageBox::Action>& actions) {
+    clearNotice(subject);
+    auto* box = new MessageBox(kind, sentence, detail, actions, m_theme, this);
+    m_boxes.insert(subject, box);
+    m_notices->setContentsMargins(16, 12, 16, 4);
+    m_notices->addWidget(box);
+}
+
+void ChatPanel::clearNotice(const QString& subject) {
+    MessageBox* box = m_boxes.take(subject);
+    if (!box)
+        return;
+    m_notices->removeWidget(box);
+    box->hide();
+    box->deleteLater();
+    if (m_boxes.isEmpty())
+        m_notices->setContentsMargins(16, 0, 16, 0);
+}
+
+void ChatPanel::setTextSize(int pixels) {
+    m_view->setTextSize(pixels);
+    m_composer->setTextSize(pixels);
+}
+
+void ChatPanel::setTheme(const Theme& theme) {
+    m_theme = theme;
+    update();
+}
+
+void ChatPanel::dragEnterEvent(QDragEnterEvent* event) {
+    if (!droppedModel(event->mimeData()).isEmpty())
+        event->acceptProposedAction();
+}
+
+void ChatPanel::dropEvent(QDropEvent* event) {
+    const QString path = droppedModel(event->mimeData());
+    if (path.isEmpty())
+        return;
+    event->acceptProposedAction();
+    emit modelChosen(path);
+}
+
+void ChatPanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    m_title->setText(m_title->fontMetrics().elidedText(m_fullTitle, Qt::ElideRight, m_title->width()));
+}
+
+void ChatPanel::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.fillRect(rect(), m_theme.bg1);
+    painter.fillRect(QRect(0, kHead, width(), 1), m_theme.line1);
+}
+
+} // namespace kvscope::ui

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QMap>
+#include <QWidget>
+
+#include "ui/chat/message_box.h"
+#include "ui/models/chat_controller.h"
+#include "ui/models/model_list_model.h"
+#include "ui/theme/apply_theme.h"
+
+class QLabel;
+class QStackedWidget;
+class QVBoxLayout;
+
+namespace kvscope::ui {
+
+class Button;
+class ChatView;
+class Composer;
+class EmptyState;
+class FirstStart;
+class IconButton;
+class SettingsPanel;
+
+/// The chat column: head with title and settings, notices, messages (or what stands in their place), composer.
+class ChatPanel final : public QWidget, public Themed {
+    Q_OBJECT
+public:
+    ChatPanel(ChatController* controller, ModelListModel* models, const Theme& theme, QWidget* parent = nullptr);
+
+    ChatView* view() const { return m_view; }
+    Composer* composer() const { return m_composer; }
+    SettingsPanel* settings() const { return m_settings; }
+
+    /// One notice per subject; the newer replaces the older of the same subject.
+    void notice(const QString& subject, MessageBox::Kind kind, const QString& sentence, const QString& detail = {},
+                const std::vector<MessageBox::Action>& actions = {});
+    void clearNotice(const QString& subject);
+    /// While a model loads: fraction 0..1; < 0 = none is loading.
+    void setLoading(double fraction, const QString& name);
+    void setTextSize(int pixels);
+    void showSettings();
+    void setTheme(const Theme& theme) override;
+
+signals:
+    void modelChosen(const QString& path);
+    void openModelRequested();
+    void renameRequested();
+    void deleteRequested();
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+
+private:
+    void buildHead(QVBoxLayout* column);
+    void showCurrent();
+    void refresh();
+    void send();
+    void showMore();
+
+    Theme m_theme;
+    ChatController* m_controller;
+    ModelListModel* m_models;
+    QLabel* m_title;
+    QString m_fullTitle;
+    Button* m_settingsButton;
+    IconButton* m_more;
+    QVBoxLayout* m_notices;
+    QMap<QString, MessageBox*> m_boxes;
+    QStackedWidget* m_stack;
+    ChatView* m_view;
+    QWidget* m_emptyPage;
+    EmptyState* m_empty;
+    FirstStart* m_firstStart;
+    Composer* m_composer;
+    SettingsPanel* m_settings;
+    double m_loading = -1;
+    QString m_loadingName;
+};
+
+} // namespace kvscope::ui

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/chat/message_box.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QVBoxLayout>
+
+#include "ui/chat/message_paint.h"
+#include "ui/widgets/button.h"
+
+namespace kvscope::ui {
+
+MessageBox::MessageBox(Kind kind, const QString& sentence, const QString& detail, const std::vector<Action>& actions,
+                       const Theme& theme, QWidget* parent)
+    : QFrame(parent)
+    , m_theme(theme)
+    , m_kind(kind)
+    , m_sentence(new QLabel(sentence, this)) {
+    setAccessibleName(sentence);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(14 + 16 + 12, 12, 14, 12);
+    row->setSpacing(12);
+    auto* words = new QVBoxLayout;
+    words->setSpacing(0);
+    m_sentence->setFont(textFont(TextRole::Control));
+    m_sentence->setWordWrap(true);
+    m_sentence->setTextFormat(Qt::PlainText);
+    m_sentence->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    words->addWidget(m_sentence);
+    if (!detail.isEmpty()) {
+        auto* more = new QLabel(detail, this);
+        more->setObjectName(QStringLiteral("quiet"));
+        more->setFont(textFont(TextRole::Table));
+        more->setWordWrap(true);
+        more->setTextFormat(Qt::PlainText);
+        words->addWidget(more);
+    }
+    row->addLayout(words, 1);
+    for (const Action& action : actions) {
+        auto* button =
+            new Button(action.text, action.primary ? Button::Kind::Primary : Button::Kind::Ghost, theme, this);
+        connect(button, &QAbstractButton::clicked, this, action.run);
+        row->addWidget(button, 0, Qt::AlignVCenter);
+    }
+}
+
+QString MessageBox::sentence() const {
+    return m_sentence->text();
+}
+
+void MessageBox::setTheme(const Theme& theme) {
+    m_theme = theme;
+    update();
+}
+
+void MessageBox::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(m_kind == Kind::Danger ? m_theme.dangerFill
+                     : m_kind == Kind::Warn ? m_theme.warnFill
+                                            : m_theme.bg3);
+    painter.drawRoundedRect(rect(), 8, 8);
+    paintIcon(painter, QRect(14, 14, 16, 16), m_kind == Kind::Neutral ? Icon::Info : Icon::Warn, 16,
+              m_kind == Kind::Danger ? m_theme.danger
+              : m_kind == Kind::Warn ? m_theme.warn
+                                     : m_theme.text2,
+              devicePixelRatioF());
+}
+
+} // namespace kvscope::ui

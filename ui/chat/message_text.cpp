@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/chat/message_text.h"
+
+#include <QFontMetrics>
+#include <QPainter>
+#include <QTextBoundaryFinder>
+#include <algorithm>
+#include <cmath>
+
+namespace kvscope::ui {
+namespace {
+
+constexpr int kBlankHeight = 8; // between paragraphs
+constexpr int kCodeMargin = 4;  // above and below a code card
+constexpr int kCodeHead = 28;   // line with the language
+constexpr QPoint kCodePadding(12, 8);
+constexpr int kCardRadius = 6;
+
+/// "```lang" with up to three spaces before it; what follows the marks, or null when the line is no fence.
+QString fenceOf(QStringView line) {
+    qsizetype indent = 0;
+    while (indent < line.size() && line[indent] == QLatin1Char(' '))
+        ++indent;
+    if (indent > 3 || !line.mid(indent).startsWith(QLatin1StringView("```")))
+        return {};
+    const QStringView language = line.mid(indent + 3).trimmed();
+    return language.isEmpty() ? QStringLiteral("") : language.toString();
+}
+
+int endOfLine(const QString& text, int from) {
+    const auto at = text.indexOf(QLatin1Char('\n'), from);
+    return at < 0 ? int(text.size()) : int(at);
+}
+
+} // namespace
+
+ChatStyle ChatStyle::at(int pixels) {
+    ChatStyle style;
+    style.text = textFont(TextRole::Chat);
+    style.text.setPixelSize(pixels);
+    style.code = monoFont(TextRole::Chat);
+    style.code.setPixelSize(std::max(10, int(std::lround(pixels * 12.5 / 14))));
+    style.textLine = int(std::lround(pixels * 22.0 / 14));
+    style.codeLine = int(std::lround(pixels * 20.0 / 14));
+    return style;
+}
+
+void MessageText::setStyle(const ChatStyle& style, int width) {
+    m_style = style;
+    m_width = width;
+    release();
+    measureFrom(0);
+}
+
+void MessageText::setText(const QString& text, bool appendedOnly) {
+    m_text = text;
+    // The last block may grow, and a blank one before it may turn out to be the inside of something: never, since
+    // code is one block. So everything before the last block stays.
+    const std::size_t keep = appendedOnly && !m_blocks.empty() ? m_blocks.size() - 1 : 0;
+    parseFrom(keep);
+    measureFrom(keep);
+}
+
+void MessageText::release() {
+    for (Block& block : m_blocks)
+        block.layout.reset();
+}
+
+int MessageText::estimateHeight(const QString& text, const ChatStyle& style, int width) {
+    const double perLine = std::max(8.0, width / (style.text.pixelSize() * 0.5));
+    const auto lines = text.count(QLatin1Char('\n')) + 1;
+    return int(std::max(double(lines), double(text.size()) / perLine) * style.textLine);
+}
+
+bool MessageText::hasLayouts() const {
+    return std::any_of(m_blocks.begin(), m_blocks.end(), [](const Block& block) { return block.layout != nullptr; });
+}
+
+/// Parses again from the start of block `first`; blocks never begin inside code.
+void MessageText::parseFrom(std::size_t first) {
+    int at = first < m_blocks.size() ? m_blocks[first].start : 0;
+    m_blocks.resize(std::min(first, m_blocks.size()));
+    const int size = int(m_text.size());
+    while (at < size) {
+        Block block;
+        block.start = at;
+        block.end = endOfLine(m_text, at);
+        const QStringView line = QStringView(m_text).mid(at, block.end - at);
+        const QString fence = fenceOf(line);
+        if (!fence.isNull()) {
+            block.kind = Kind::Code;
+            block.language = fence;
+            block.bodyStart = block.bodyEnd = std::min(size, block.end + 1);
+            int lineStart = block.bodyStart;
+            block.end = size;
+            while (lineStart < size) {
+                const int lineEnd = endOfLine(m_text, lineStart);
+                const QString closing = fenceOf(QStringView(m_text).mid(lineStart, lineEnd - lineStart));
+                if (!closing.isNull() && closing.isEmpty()) {
+                    block.end = lineEnd;
+                    break;
+                }
+                block.bodyEnd = lineEnd;
+                lineStart = lineEnd + 1;
+            }
+        } else {
+            block.kind = line.trimmed().isEmpty() ? Kind::Blank : Kind::Paragraph;
+            block.bodyStart = block.start;
+            block.bodyEnd = block.end;
+        }
+        at = block.end + 1;
+        m_blocks.push_back(std::move(block));
+    }
+}
+
+QPointF MessageText::bodyOffset(const Block& block) const {
+    if (block.kind != Kind::Code)
+        return {0, 0};
+    return {double(kCodePadding.x()),
+            double(kCodeMargin + (block.language.isEmpty() ? 0 : kCodeHead) + kCodePadding.y())};
+}
+
+const QTextLayout& MessageText::layoutOf(const Block& block) const {
+    if (block.layout)
+        return *block.layout;
+    QString body = m_text.mid(block.bodyStart, block.bodyEnd - block.bodyStart);
+    const bool code = block.kind == Kind::Code;
+    if (code)
+        body.replace(QLatin1Char('\n'), QChar::LineSeparator);
+    block.layout = std::make_unique<QTextLayout>(body, code ? m_style.code : m_style.text);
+    QTextOption option;
+    option.setWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
+    if (code)
+        option.setTabStopDistance(QFontMetricsF(m_style.code).horizontalAdvance(QLatin1Char(' ')) * 4);
+    block.layout->setTextOption(option);
+    const int lineHeight = code ? m_style.codeLine : m_style.textLine;
+    const double width = std::max(20, m_width - (code ? 2 * kCodePadding.x() : 0));
+    block.layout->beginLayout();
+    double y = 0;
+    for (QTextLine line = block.layout->createLine(); line.isValid(); line = block.layout->createLine()) {
+        line.setLineWidth(width);
+        line.setPosition({0, y + (lineHeight - line.height()) / 2});
+        y += lineHeight;
+    }
+    block.layout->endLayout();
+    return *block.layout;
+}
+
+void MessageText::measureFrom(std::size_t first) {
+    if (m_width <= 0)
+        return;
+    int y = first == 0 ? 0 : m_blocks[first - 1].y + m_blocks[first - 1].height;
+    for (std::size_t i = first; i < m_blocks.size(); ++i) {
+        Block& block = m_blocks[i];
+        block.y = y;
+        if (block.kind == Kind::Blank) {
+            block.height = kBlankHeight;
+        } else {
+            const QTextLayout& layout = layoutOf(block);
+            const bool code = block.kind == Kind::Code;
+            block.height = layout.lineCount() * (code ? m_style.codeLine : m_style.textLine);
+            if (code)
+                block.height += int(bodyOffset(block).y()) + kCodePadding.y() + kCodeMargin;
+            double widest = 0;
+            for (int line = 0; line < layout.lineCount(); ++line)
+                widest = std::max(widest, layout.lineAt(line).naturalTextWidth());
+            block.width = code ? m_width : int(std::ceil(widest));
+        }
+        y += block.height;
+    }
+    m_height = y;
+    m_naturalWidth = 0;
+    for (const Block& block : m_blocks)
+        m_naturalWidth = std::max(m_naturalWidth, block.width);
+}
+
+void MessageText::paint(QPainter& painter, QPointF origin, const QRectF& clip, const Colors& colors,
+                        TextRange selection, TextRange lit) const {
+    auto block = std::lower_bound(m_blocks.begin(), m_blocks.end(), clip.top() - origin.y(),
+                                  [](const Block& b, double y) { return b.y + b.height < y; });
+    for (; block != m_blocks.end() && origin.y() + block->y <= clip.bottom(); ++block)
+        if (block->kind != Kind::Blank)
+            paintBlock(painter, origin + QPointF(0, block->y), *block, colors, selection, lit);
+}
+
+void MessageText::paintBlock(QPainter& painter, QPointF origin, const Block& block, const Colors& colors,
+                             TextRange selection, TextRange lit) const {
+    const QPointF body = origin + bodyOffset(block);
+    const bool code = block.kind == Kind::Code;
+    if (code) {
+        QRectF card(origin.x(), origin.y() + kCodeMargin, m_width, block.height - 2 * kCodeMargin);
+        card.adjust(0.5, 0.5, -0.5, -0.5);
+        painter.setPen(colors.cardLine);
+        painter.setBrush(colors.card);
+        painter.drawRoundedRect(card, kCardRadius, kCardRadius);
+        if (!block.language.isEmpty()) {
+            const double line = std::floor(card.top()) + kCodeHead + 0.5;
+            painter.drawLine(QPointF(card.left(), line), QPointF(card.right(), line));
+            painter.setPen(colors.quiet);
+            painter.setFont(textFont(TextRole::Axis));
+            painter.drawText(QRectF(card.left() + kCodePadding.x(), card.top(), card.width() - 24, kCodeHead),
+                             Qt::AlignVCenter, block.language);
+        }
+    }
+    paintRange(painter, body, block, lit, colors.lit);
+    paintRange(painter, body, block, selection, colors.selection);
+    painter.setPen(code ? colors.code : colors.text);
+    layoutOf(block).draw(&painter, body);
+}
+
+void MessageText::paintRange(QPainter& painter, QPointF body, const Block& block, TextRange range,
+                             const QColor& color) const {
+    const int from = std::max(range.from, block.bodyStart) - block.bodyStart;
+    const int to = std::min(range.to, block.bodyEnd) - block.bodyStart;
+    if (range.empty() || from > to || (from == to && block.bodyEnd != block.bodyStart))
+        return;
+    const QTextLayout& layout = layoutOf(block);
+    const int lineHeight = block.kind == Kind::Code ? m_style.codeLine : m_style.textLine;
+    for (int i = 0; i < layout.lineCount(); ++i) {
+        const QTextLine line = layout.lineAt(i);
+        const int lineEnd = line.textStart() + line.textLength();
+        if (to <= line.textStart() || from >= lineEnd)
+            continue;
+        const double x0 = line.cursorToX(std::max(from, line.textStart()));
+        // A range that goes on behind the line end shows the line end as a small step.
+        double x1 = to >= lineEnd ? line.naturalTextWidth() : line.cursorToX(to);
+        if (range.to > block.bodyStart + lineEnd || (to >= lineEnd && i + 1 < layout.lineCount()))
+            x1 += 4;
+        painter.fillRect(QRectF(body.x() + std::min(x0, x1), body.y() + i * lineHeight, std::abs(x1 - x0), lineHeight),
+                         color);
+    }
+}
+
+int MessageText::positionAt(QPointF point) const {
+    if (m_blocks.empty())
+        return 0;
+    auto it = std::lower_bound(m_blocks.begin(), m_blocks.end(), point.y(),
+                               [](const Block& b, double y) { return b.y + b.height <= y; });
+    if (it == m_blocks.end())
+        return int(m_text.size());
+    const Block& block = *it;
+    if (block.kind == Kind::Blank)
+        return block.start;
+    const QPointF inside = point - QPointF(0, block.y) - bodyOffset(block);
+    const QTextLayout& layout = layoutOf(block);
+    const int lineHeight = block.kind == Kind::Code ? m_style.codeLine : m_style.textLine;
+    const int line = std::clamp(int(std::floor(inside.y() / lineHeight)), 0, std::max(0, layout.lineCount() - 1));
+    if (layout.lineCount() == 0)
+        return block.bodyStart;
+    return std::min(block.bodyEnd, block.bodyStart + layout.lineAt(line).xToCursor(inside.x()));
+}
+
+const MessageText::Block* MessageText::blockAt(int position) const {
+    const auto it =
+        std::lower_bound(m_blocks.begin(), m_blocks.end(), position, [](const Block& b, int p) { return b.end < p; });
+    return it == m_blocks.end() ? (m_blocks.empty() ? nullptr : &m_blocks.back()) : &*it;
+}
+
+QRectF MessageText::caretRect(int position) const {
+    const Block* block = blockAt(position);
+    if (!block)
+        return {0, 0, 0, double(m_style.textLine)};
+    const int lineHeight = block->kind == Kind::Code ? m_style.codeLine : m_style.textLine;
+    if (block->kind == Kind::Blank)
+        return {0, double(block->y), 0, double(lineHeight)};
+    const QTextLayout& layout = layoutOf(*block);
+    const int inside = std::clamp(position, block->bodyStart, block->bodyEnd) - block->bodyStart;
+    const QTextLine line = layout.lineForTextPosition(inside);
+    if (!line.isValid())
+        return {0, double(block->y), 0, double(lineHeight)};
+    const QPointF body = bodyOffset(*block);
+    return {body.x() + line.cursorToX(inside), block->y + body.y() + line.lineNumber() * lineHeight, 0,
+            double(lineHeight)};
+}
+
+TextRange MessageText::wordAt(int position) const {
+    QTextBoundaryFinder finder(QTextBoundaryFinder::Word, m_text);
+    finder.setPosition(std::clamp(position, 0, int(m_text.size())));
+    const int from =
+        finder.isAtBoundary() ? int(finder.position()) : int(std::max<qsizetype>(0, finder.toPreviousBoundary()));
+    finder.setPosition(from);
+    const auto to = finder.toNextBoundary();
+    return {from, to < 0 ? int(m_text.size()) : int(to)};
+}
+
+} // namespace kvscope::ui

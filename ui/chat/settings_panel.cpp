@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "ui/chat/settings_panel.h"
+
+#include <QCoreApplication>
+#include <QGridLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPainter>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QScreen>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "ui/widgets/button.h"
+
+namespace kvscope::ui {
+namespace {
+
+constexpr int kWidth = 400;
+constexpr int kFieldWidth = 96;
+constexpr int kPromptHeight = 84;
+
+QString fieldText(const char* source) {
+    return QCoreApplication::translate("settings", source);
+}
+
+QLabel* label(const QString& text, const char* name, const QFont& font, QWidget* parent) {
+    auto* out = new QLabel(text, parent);
+    out->setObjectName(QLatin1StringView(name));
+    out->setFont(font);
+    out->setTextFormat(Qt::PlainText);
+    return out;
+}
+
+} // namespace
+
+SettingsPanel::SettingsPanel(const Theme& theme, QWidget* parent)
+    : QFrame(parent, Qt::Popup | Qt::FramelessWindowHint)
+    , m_theme(theme)
+    , m_prompt(new QPlainTextEdit(this)) {
+    setAttribute(Qt::WA_TranslucentBackground);
+    setFixedWidth(kWidth);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(16, 14, 16, 14);
+    column->setSpacing(4);
+    column->addWidget(label(tr("System prompt"), "panelTitle", textFont(TextRole::Control, QFont::DemiBold), this));
+    column->addWidget(label(tr("Read before the first message. Changing it computes the chat again."), "hint",
+                            textFont(TextRole::Table), this));
+    m_prompt->setFixedHeight(kPromptHeight);
+    m_prompt->setFont(textFont(TextRole::Control));
+    m_prompt->setTabChangesFocus(true);
+    m_prompt->setAccessibleName(tr("System prompt"));
+    m_prompt->setPlaceholderText(tr("None: the model's own template decides"));
+    column->addWidget(m_prompt);
+    column->addSpacing(8);
+    column->addWidget(label(tr("Sampling"), "panelTitle", textFont(TextRole::Control, QFont::DemiBold), this));
+    for (const SettingField& field : settingFields())
+        column->addWidget(makeRow(field));
+    auto* defaults = new Button(tr("Defaults"), Button::Kind::Ghost, theme, this);
+    defaults->setGlyph(Icon::Again);
+    connect(defaults, &QAbstractButton::clicked, this, [this] {
+        setValues(m_prompt->toPlainText(), defaultChatSettings());
+        emit settingsChanged(m_settings);
+    });
+    column->addWidget(defaults, 0, Qt::AlignRight);
+}
+
+QWidget* SettingsPanel::makeRow(const SettingField& field) {
+    auto* row = new QWidget(this);
+    auto* grid = new QGridLayout(row);
+    grid->setContentsMargins(0, 2, 0, 2);
+    grid->setHorizontalSpacing(12);
+    grid->setVerticalSpacing(0);
+    auto* name = label(fieldText(field.name), "settingName", textFont(TextRole::Control), row);
+    name->setToolTip(fieldText(field.help));
+    auto* option = label(QLatin1StringView(field.option), "hint", monoFont(TextRole::Axis), row);
+    auto* edit = new QLineEdit(row);
+    edit->setFixedWidth(kFieldWidth);
+    edit->setFont(figureFont(TextRole::Table));
+    edit->setAccessibleName(fieldText(field.name));
+    edit->setToolTip(tr("%1. Allowed: %2").arg(fieldText(field.help), fieldText(field.range)));
+    auto* message = label(QString(), "refusal", textFont(TextRole::Axis), row);
+    message->hide();
+    grid->addWidget(name, 0, 0);
+    grid->addWidget(option, 0, 1, Qt::AlignVCenter);
+    grid->addWidget(edit, 0, 2);
+    grid->addWidget(message, 1, 0, 1, 3, Qt::AlignRight);
+    grid->setColumnStretch(1, 1);
+    m_rows.push_back({edit, message});
+    const std::size_t index = std::size_t(field.id);
+    connect(edit, &QLineEdit::textEdited, this, [this, index] { read(settingFields()[index]); });
+    connect(edit, &QLineEdit::editingFinished, this, [this, index] {
+        if (m_rows[index].message->isHidden())
+            showValue(settingFields()[index]);
+    });
+    return row;
+}
+
+void SettingsPanel::read(const SettingField& field) {
+    api::SamplingParams candidate = m_settings;
+    const Result<void> result = parseSetting(candidate, field, m_rows[std::size_t(field.id)].edit->text());
+    tell(field, result ? QString() : QString::fromStdString(result.error().message));
+    if (!result || settingValue(candidate, field.id) == settingValue(m_settings, field.id))
+        return;
+    m_settings = candidate;
+    emit settingsChanged(m_settings);
+}
+
+void SettingsPanel::tell(const SettingField& field, const QString& refusal) {
+    const Row& row = m_rows[std::size_t(field.id)];
+    row.message->setText(refusal);
+    row.message->setVisible(!refusal.isEmpty());
+    row.edit->setAccessibleDescription(refusal);
+    adjustSize();
+}
+
+void SettingsPanel::showValue(const SettingField& field) {
+    m_rows[std::size_t(field.id)].edit->setText(settingText(m_settings, field));
+    tell(field, {});
+}
+
+void SettingsPanel::setValues(const QString& systemPrompt, const api::SamplingParams& settings) {
+    m_settings = settings;
+    m_lastPrompt = systemPrompt;
+    if (m_prompt->toPlainText() != systemPrompt)
+        m_prompt->setPlainText(systemPrompt);
+    for (const SettingField& field : settingFields())
+        showValue(field);
+}
+
+void SettingsPanel::popupBelow(QWidget* anchor) {
+    adjustSize();
+    QPoint at = anchor->mapToGlobal(QPoint(anchor->width() - width(), anchor->height() + 4));
+    const QRect screen = anchor->screen()->availableGeometry();
+    at.setX(std::clamp(at.x(), screen.left() + 4, std::max(screen.left() + 4, screen.right() - width() - 4)));
+    at.setY(std::clamp(at.y(), screen.top() + 4, std::max(screen.top() + 4, screen.bottom() - height() - 4)));
+    move(at);
+    show();
+    m_prompt->setFocus();
+}
+
+/// The system prompt counts when the panel closes: while typing, every keystroke would be another prompt.
+void SettingsPanel::hideEvent(QHideEvent* event) {
+    QFrame::hideEvent(event);
+    const QString prompt = m_prompt->toPlainText();
+    if (prompt == m_lastPrompt)
+        return;
+    m_lastPrompt = prompt;
+    emit systemPromptChanged(prompt);
+}
+
+QLineEdit* SettingsPanel::field(SettingField::Id id) const {
+    return m_rows[std::size_t(id)].edit;
+}
+
+QLabel* SettingsPanel::message(SettingField::Id id) const {
+    return m_rows[std::size_t(id)].message;
+}
+
+void SettingsPanel::setTheme(const Theme& theme) {
+    m_theme = theme;
+    update();
+}
+
+void SettingsPanel::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(m_theme.line2);
+    painter.setBrush(m_theme.kind == ThemeKind::Light ? m_theme.bg1 : m_theme.bg3);
+    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8);
+}
+
+} // namespace kvscope::ui
