@@ -63,6 +63,7 @@ struct ModelInfo {
     std::uint64_t weightsBytes = 0, fileBytes = 0;
     std::uint64_t kvBytesPerToken = 0, bytesPerBlock = 0;
     std::int32_t blockSize = 0, numBlocks = 0, maxSequences = 0;
+    std::string poolRule;      ///< what decided the number of blocks: "8 x max-model-len", "--num-blocks", ...
     std::string backend;       ///< "CPU, 2 threads, AVX-512 (VNNI)"
     std::string backendReason; ///< "no CUDA driver found"
     bool hasChatTemplate = false;

@@ -9,7 +9,6 @@ namespace kvscope::exec {
 
 namespace {
 
-constexpr double kDefaultShare = 0.25;
 constexpr std::int64_t kDefaultContexts = 8;
 
 std::string mebibytes(std::uint64_t bytes) {

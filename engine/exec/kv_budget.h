@@ -8,6 +8,9 @@
 
 namespace kvscope::exec {
 
+/// Share of the available memory that the pool takes at most when nothing is asked for.
+inline constexpr double kDefaultShare = 0.25;
+
 /// Everything that decides the size of the block pool.
 struct KvBudgetInputs {
     std::uint64_t bytesPerToken = 0;  ///< K and V of all layers

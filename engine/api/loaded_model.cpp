@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/api/loaded_model.h"
+
+#include <algorithm>
+#include <bit>
+#include <filesystem>
+#include <map>
+
+#include "engine/exec/weight_loader.h"
+#include "engine/model/vocabulary_gguf.h"
+
+namespace kvscope::api {
+
+namespace {
+
+/// Tokens of a step where the user gave no budget: enough for full speed of the matrix kernels. The step time budget
+/// keeps the actual chunk below it on slow machines.
+constexpr std::int32_t kAdaptiveCapacity = 512;
+/// Logit rows beyond one per sequence only serve scoring, and each costs vocab x 4 bytes.
+constexpr std::int32_t kLeastLogitRows = 16;
+
+/// "Q4_1 + Q8_0": the types that hold at least 5 % of the bytes, largest first.
+std::string quantizationName(const model::ModelFile& file) {
+    std::map<std::string, std::uint64_t> bytes;
+    for (const model::TensorInfo& tensor : file.tensors())
+        bytes[model::tensorTypeName(tensor.type)] += tensor.bytes;
+    std::vector<std::pair<std::uint64_t, std::string>> order;
+    for (const auto& [name, size] : bytes)
+        if (size * 20 >= file.tensorBytes())
+            order.emplace_back(size, name);
+    std::sort(order.rbegin(), order.rend());
+    std::string out;
+    for (const auto& [size, name] : order)
+        out += (out.empty() ? "" : " + ") + name;
+    return out;
+}
+
+/// Any change of a rotary parameter makes other keys, so that blocks computed with it are not taken for these.
+std::uint64_t ropeHash(const kernels::Program& program) {
+    std::uint64_t hash = 0xCBF29CE484222325ull; // FNV-1a over the bits of every parameter
+    const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 0x100000001B3ull; };
+    for (const kernels::RopeSpec& rope : program.ropes) {
+        mix(static_cast<std::uint64_t>(rope.style));
+        mix(static_cast<std::uint64_t>(rope.dims));
+        mix(std::bit_cast<std::uint32_t>(rope.magnitude));
+        for (const float f : rope.inverseFreq)
+            mix(std::bit_cast<std::uint32_t>(f));
+    }
+    return hash;
+}
+
+Error backendError(const kernels::BackendError& error) {
+    return {error.outOfMemory ? ErrorCode::OutOfMemory : ErrorCode::Unsupported, error.message};
+}
+
+exec::StepCapacity stepCapacity(const EngineConfig& config, const PoolPlan& plan) {
+    exec::StepCapacity capacity;
+    capacity.maxTokens = config.maxBatchedTokens > 0 ? config.maxBatchedTokens : kAdaptiveCapacity;
+    capacity.maxSequences = config.maxSequences;
+    capacity.maxLogitRows = std::max(config.maxSequences, kLeastLogitRows);
+    const std::int64_t longest = std::min(plan.maxModelLen, plan.budget.tokens);
+    capacity.maxTableEntries =
+        config.maxSequences * static_cast<std::int32_t>((longest + config.blockSize - 1) / config.blockSize);
+    return capacity;
+}
+
+/// One load, step by step; each step needs those before it.
+class Loader {
+public:
+    Loader(const EngineConfig& config, const LoadContext& context)
+        : m_context(context)
+        , m_out(std::make_unique<LoadedModel>()) {
+        m_out->config = config;
+    }
+
+    Result<std::unique_ptr<LoadedModel>> run() {
+        auto file = model::ModelFile::open(m_out->config.modelPath);
+        if (!file)
+            return tl::unexpected(file.error());
+        const auto steps = {&Loader::readConfiguration, &Loader::readTokenizer, &Loader::planMemory,
+                            &Loader::loadWeights,       &Loader::makePool,      &Loader::makeScheduler};
+        for (const auto step : steps)
+            if (auto ok = (this->*step)(*file); !ok)
+                return tl::unexpected(ok.error());
+        return std::move(m_out);
+    }
+
+private:
+    Result<void> readConfiguration(const model::ModelFile& file) {
+        auto config = model::readModelConfig(file);
+        if (!config)
+            return tl::unexpected(config.error());
+        m_config = std::move(*config);
+        auto bytes = exec::kvBytesPerToken(m_config);
+        if (!bytes)
+            return tl::unexpected(bytes.error());
+        m_out->files = file.identities();
+        ModelInfo& info = m_out->info;
+        info.path = m_out->config.modelPath;
+        info.name = m_config.name.empty() ? std::filesystem::path(info.path).stem().string() : m_config.name;
+        info.architecture = m_config.architecture;
+        info.quantization = quantizationName(file);
+        info.layers = m_config.layerCount();
+        info.contextLength = m_config.contextLength;
+        info.kvBytesPerToken = *bytes;
+        for (const model::FileIdentity& shard : m_out->files)
+            info.fileBytes += shard.bytes;
+        return {};
+    }
+
+    Result<void> readTokenizer(const model::ModelFile& file) {
+        auto vocabulary = model::vocabularyFromGguf(file.metadata());
+        if (!vocabulary)
+            return tl::unexpected(vocabulary.error());
+        m_out->info.hasChatTemplate = !vocabulary->chatTemplate.empty();
+        auto tokenizer = model::Tokenizer::create(std::move(*vocabulary));
+        if (!tokenizer)
+            return tl::unexpected(tokenizer.error());
+        m_out->tokenizer = std::move(*tokenizer);
+        return {};
+    }
+
+    Result<void> planMemory(const model::ModelFile& file) {
+        PoolQuestion question;
+        question.weightsBytes = file.tensorBytes();
+        question.bytesPerToken = m_out->info.kvBytesPerToken;
+        question.contextLength = m_config.contextLength;
+        question.availableBytes = m_context.availableBytes;
+        auto plan = planPool(m_out->config, question);
+        if (!plan)
+            return tl::unexpected(plan.error());
+        m_plan = *plan;
+        ModelInfo& info = m_out->info;
+        info.maxModelLen = m_plan.maxModelLen;
+        info.blockSize = m_out->config.blockSize;
+        info.numBlocks = m_plan.budget.numBlocks;
+        info.bytesPerBlock = info.kvBytesPerToken * static_cast<std::uint64_t>(info.blockSize);
+        info.poolRule = exec::kvBudgetRuleName(m_plan.budget.rule);
+        info.maxSequences = m_out->config.maxSequences;
+        return {};
+    }
+
+    Result<void> loadWeights(const model::ModelFile& file) {
+        auto backend = m_context.makeBackend(m_out->config);
+        if (!backend)
+            return tl::unexpected(backendError(backend.error));
+        m_out->backend = std::move(*backend.value);
+        model::LoadOptions options;
+        options.cancel = m_context.cancel;
+        options.progress = [this](std::uint64_t done, std::uint64_t total) {
+            m_context.progress(total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total));
+        };
+        auto weights = exec::loadWeights(file, *m_out->backend, options);
+        if (!weights)
+            return tl::unexpected(weights.error());
+        m_weights = std::move(weights->table);
+        ModelInfo& info = m_out->info;
+        info.fingerprint = weights->fingerprint.text();
+        info.weightsBytes = m_out->backend->memory().weights;
+        info.backend = m_out->backend->describe();
+        info.backendReason = "This version computes on the processor only.";
+        return {};
+    }
+
+    Result<void> makePool(const model::ModelFile&) {
+        auto layout = exec::kvLayout(m_config, m_out->config.blockSize, m_plan.budget.numBlocks);
+        if (!layout)
+            return tl::unexpected(layout.error());
+        const auto made = m_out->backend->createKvCache(*layout);
+        if (!made)
+            return tl::unexpected(backendError(made.error));
+        const exec::StepCapacity capacity = stepCapacity(m_out->config, m_plan);
+        auto program = exec::buildProgram(m_config, m_weights, capacity);
+        if (!program)
+            return tl::unexpected(program.error());
+        const auto set = m_out->backend->setProgram(*program);
+        if (!set)
+            return tl::unexpected(backendError(set.error));
+        m_out->stepCapacity = capacity.maxTokens;
+        m_out->scoreCapacity = std::min(capacity.maxTokens, capacity.maxLogitRows);
+        m_out->runner = std::make_unique<exec::ModelRunner>(*m_out->backend, *program, m_out->config.blockSize);
+        m_ropeHash = ropeHash(*program);
+        m_out->vocab = m_config.vocab;
+        return {};
+    }
+
+    Result<void> makeScheduler(const model::ModelFile&) {
+        kv::CacheConfig cache;
+        cache.numBlocks = m_plan.budget.numBlocks;
+        cache.blockSize = m_out->config.blockSize;
+        cache.prefixCaching = m_out->config.prefixCaching;
+        cache.keys.modelFingerprint = m_out->info.fingerprint;
+        cache.keys.layoutVersion = m_out->backend->kvLayoutVersion();
+        cache.keys.ropeHash = m_ropeHash;
+        m_out->cache = std::make_unique<kv::KvCache>(cache);
+        sched::SchedulerConfig config;
+        config.tokenBudget = m_out->stepCapacity;
+        config.maxSequences = m_out->config.maxSequences;
+        config.maxLength = m_plan.maxModelLen;
+        config.watermark = m_out->config.watermark;
+        m_out->scheduler = std::make_unique<sched::Scheduler>(*m_out->cache, config);
+        return {};
+    }
+
+    const LoadContext& m_context;
+    std::unique_ptr<LoadedModel> m_out;
+    model::ModelConfig m_config;
+    PoolPlan m_plan;
+    exec::WeightTable m_weights;
+    std::uint64_t m_ropeHash = 0;
+};
+
+} // namespace
+
+Result<std::unique_ptr<LoadedModel>> loadModel(const EngineConfig& config, const LoadContext& context) {
+    if (auto ok = validate(config); !ok)
+        return tl::unexpected(ok.error());
+    return Loader(config, context).run();
+}
+
+} // namespace kvscope::api

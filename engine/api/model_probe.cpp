@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/api/model_probe.h"
+
+#include "engine/api/pool_plan.h"
+#include "engine/model/inspect.h"
+
+namespace kvscope::api {
+
+Result<ModelProbe> probeModel(const std::string& path, const EngineConfig& config, std::uint64_t availableBytes) {
+    auto summary = model::inspectModel(path);
+    if (!summary)
+        return tl::unexpected(summary.error());
+    ModelProbe probe;
+    probe.path = path;
+    probe.name = summary->name;
+    probe.architecture = summary->architecture;
+    probe.quantization = summary->quantization;
+    probe.fileBytes = summary->fileBytes;
+    probe.weightsBytes = summary->weightsBytes;
+    probe.kvBytesPerToken =
+        model::kvBytesPerToken(summary->kv, model::TensorType::F16, model::TensorType::F16).value_or(0);
+    probe.contextLength = summary->contextLength.value_or(0);
+    probe.availableBytes = availableBytes;
+    if (!summary->runs) {
+        probe.problem = summary->problems.empty() ? "This file cannot be run." : summary->problems.front();
+        return probe;
+    }
+    PoolQuestion question;
+    question.weightsBytes = probe.weightsBytes;
+    question.bytesPerToken = probe.kvBytesPerToken;
+    question.contextLength = probe.contextLength;
+    question.availableBytes = availableBytes;
+    const auto plan = planPool(config, question);
+    if (plan) {
+        probe.poolBytes = plan->budget.bytes;
+        probe.tokensThatFit = plan->budget.tokens;
+    } else if (plan.error().code == ErrorCode::OutOfMemory) {
+        const std::uint64_t least = smallestNeed(config, question);
+        probe.missingBytes = least > availableBytes ? least - availableBytes : 1;
+    } else {
+        probe.problem = plan.error().message;
+    }
+    return probe;
+}
+
+} // namespace kvscope::api

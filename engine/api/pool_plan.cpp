@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/api/pool_plan.h"
+
+#include <cmath>
+
+namespace kvscope::api {
+
+namespace {
+
+std::string mebibytes(std::uint64_t bytes) {
+    return std::to_string((bytes + (1u << 20) - 1) >> 20) + " MiB";
+}
+
+} // namespace
+
+Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& question) {
+    PoolPlan plan;
+    plan.maxModelLen = config.maxModelLen > 0 ? config.maxModelLen : question.contextLength;
+    if (plan.maxModelLen > question.contextLength)
+        return fail(ErrorCode::InvalidArgument, "--max-model-len " + std::to_string(config.maxModelLen) +
+                                                    " is more than the model's context of " +
+                                                    std::to_string(question.contextLength) + " tokens; give less.");
+    if (question.weightsBytes >= question.availableBytes)
+        return fail(ErrorCode::OutOfMemory, "The weights need " + mebibytes(question.weightsBytes) + " of memory, " +
+                                                mebibytes(question.availableBytes) +
+                                                " are available; close other programs or choose a smaller model.");
+    exec::KvBudgetInputs inputs;
+    inputs.bytesPerToken = question.bytesPerToken;
+    inputs.blockSize = config.blockSize;
+    inputs.maxModelLen = plan.maxModelLen;
+    inputs.numBlocks = config.numBlocks;
+    inputs.cacheBytes = config.kvCacheMemoryBytes;
+    inputs.share = config.memoryUtilization;
+    inputs.availableBytes = question.availableBytes - question.weightsBytes;
+    auto budget = exec::planKvBudget(inputs);
+    if (!budget)
+        return tl::unexpected(budget.error());
+    plan.budget = *budget;
+    return plan;
+}
+
+std::uint64_t smallestNeed(const EngineConfig& config, const PoolQuestion& question) {
+    const std::uint64_t block = question.bytesPerToken * static_cast<std::uint64_t>(config.blockSize);
+    if (config.numBlocks > 0)
+        return question.weightsBytes + block * static_cast<std::uint64_t>(config.numBlocks);
+    if (config.kvCacheMemoryBytes > 0)
+        return question.weightsBytes + std::max<std::uint64_t>(block, config.kvCacheMemoryBytes);
+    const double share = config.memoryUtilization.value_or(exec::kDefaultShare);
+    return question.weightsBytes + static_cast<std::uint64_t>(std::ceil(static_cast<double>(block) / share));
+}
+
+} // namespace kvscope::api

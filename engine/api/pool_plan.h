@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+
+#include "engine/api/engine_config.h"
+#include "engine/exec/kv_budget.h"
+
+namespace kvscope::api {
+
+/// What is known of a model before its weights are read.
+struct PoolQuestion {
+    std::uint64_t weightsBytes = 0; ///< of all tensors, as in the file
+    std::uint64_t bytesPerToken = 0;
+    std::int64_t contextLength = 0;
+    std::uint64_t availableBytes = 0; ///< memory before the weights are loaded
+};
+
+struct PoolPlan {
+    exec::KvBudget budget;
+    std::int64_t maxModelLen = 0;
+};
+
+/// Decides the pool before the weights are read, for the picker and for the engine alike: "available after the weights"
+/// is what was available before less the tensors' size, so that both see the same number.
+/// Errors: OutOfMemory (with the numbers), InvalidArgument (max-model-len above the model's context).
+Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& question);
+
+/// The least memory with which planPool does not answer OutOfMemory: the weights, and the pool that was asked for or
+/// the smallest one that the share gives.
+std::uint64_t smallestNeed(const EngineConfig& config, const PoolQuestion& question);
+
+} // namespace kvscope::api
