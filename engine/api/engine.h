@@ -71,7 +71,7 @@ public:
     Result<void> load(const EngineConfig& config, const std::atomic<bool>* cancel = nullptr);
     void unload();
     /// Throws the state of a faulted engine away and loads the same model again.
-    Result<void> restart();
+    Result<void> restart(const std::atomic<bool>* cancel = nullptr);
 
     bool loaded() const;
     bool faulted() const;

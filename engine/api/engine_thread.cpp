@@ -120,7 +120,7 @@ void EngineThread::Impl::handle(Engine& engine, Command& command) {
                    [](std::monostate) {},
                    [&](Load& c) { (void)engine.load(c.config, &stop); },
                    [&](Unload&) { engine.unload(); },
-                   [&](Restart&) { (void)engine.restart(); },
+                   [&](Restart&) { (void)engine.restart(&stop); },
                    [&](Submit& c) { engine.submit(std::move(c.request), c.arrival); },
                    [&](Cancel& c) {
                        abort.handledCancel();

@@ -69,7 +69,10 @@ struct Request {
     SamplingParams sampling;
     std::uint64_t adapter = 0; ///< reserved for adapters: part of every block key
     bool keepForFork = false;  ///< remember the token ids after the end, for ForkPrompt
-    bool pinPrompt = false;    ///< keep the prompt's full blocks from being evicted until the model is unloaded
+    /// Positions of the prompt (ascending) whose raw logits go to EngineListener::onLogits. Such a prompt is computed
+    /// whole: nothing of it is served from the cache.
+    std::vector<std::int64_t> logitPositions;
+    bool pinPrompt = false; ///< keep the prompt's full blocks from being evicted until the model is unloaded
 };
 
 enum class FinishReason { Stop, Length, Cancelled, Error };
@@ -89,9 +92,10 @@ const char* missReasonName(MissReason reason);
 /// What the cache did for one request.
 struct CacheReceipt {
     std::int64_t promptTokens = 0;
-    std::int64_t reusedTokens = 0;   ///< served from cached blocks at first admission
-    std::int64_t computedTokens = 0; ///< prompt tokens computed, recomputation after preemption included
-    std::int32_t newBlocks = 0;      ///< blocks taken for this request (prompt and answer)
+    std::int64_t reusedTokens = 0;     ///< served from cached blocks at first admission
+    std::int64_t computedTokens = 0;   ///< prompt tokens computed, each once: reused + computed = prompt
+    std::int64_t recomputedTokens = 0; ///< tokens computed again after a preemption
+    std::int32_t newBlocks = 0;        ///< blocks taken for this request (prompt and answer)
     std::int32_t preemptions = 0;
     std::int32_t swappedBlocks = 0;
     std::int32_t blocksPeak = 0;
@@ -100,6 +104,9 @@ struct CacheReceipt {
     MissReason missReason = MissReason::None;
     std::int64_t divergingToken =
         -1; ///< index of the first token that differs from the owner's previous turn, -1 = none
+    /// Tokens in common with what the prompt was compared with (ShorterThanBlock, Diverged).
+    std::int64_t commonPrefix = 0;
+    OwnerId evictedBy; ///< Evicted: whose need took the block; invalid = not known any more
     std::int32_t blockSize = 0;
 };
 

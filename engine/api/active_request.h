@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/api/answer_text.h"
+#include "engine/api/request.h"
+#include "engine/api/sources.h"
+#include "engine/sched/sequence.h"
+#include "kernels/backend.h"
+
+namespace kvscope::api {
+
+/// What one token did to an answer.
+struct TokenOutcome {
+    std::string text;  ///< became certain with it
+    bool ends = false; ///< end token, or a stop string is complete
+    bool shown = true; ///< belongs to the answer's tokens (an end token does not)
+};
+
+/// A request from acceptance to its answer: the part of it that knows text. Tokens and blocks are the scheduler's.
+class ActiveRequest {
+public:
+    ActiveRequest(Request request, std::vector<TokenId> promptIds, std::shared_ptr<const model::Tokenizer> tokenizer);
+
+    const Request& request() const { return m_request; }
+    std::span<const TokenId> promptIds() const { return m_answer.promptTokenIds; }
+
+    /// The row of kernels::Backend::sample that draws its next token. Valid until the next `accept`.
+    kernels::SampleRow sampleRow(std::int32_t logitRow, std::int64_t drawIndex) const;
+    TokenOutcome accept(const kernels::SampledToken& token, Nanos now);
+    /// The answer; the request is spent. `rest` gets the text that was still held back.
+    Answer finish(const sched::EndedSequence& ended, std::optional<Error> error, std::string& rest);
+
+    SequenceId sequence;              ///< in the scheduler
+    std::optional<WaitingEvent> said; ///< the waiting reason given out last
+    bool readingSaid = false;         ///< the start of reading was given out
+
+private:
+    Request m_request;
+    std::shared_ptr<const model::Tokenizer> m_tokenizer;
+    AnswerText m_text;
+    std::vector<kernels::LogitBias> m_bias;
+    Answer m_answer;
+};
+
+/// The answer of a request that never became a sequence.
+Answer failedAnswer(const Request& request, Error error);
+
+} // namespace kvscope::api

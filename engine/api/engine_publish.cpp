@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What goes out beside the answers: samples, the block map, the sequence table, details.
+#include "engine/api/engine_impl.h"
+
+namespace kvscope::api {
+
+namespace {
+
+constexpr Nanos kMapInterval = 16'000'000;
+constexpr Nanos kFileInterval = 1'000'000'000;
+constexpr Nanos kQuarterSecond = 250'000'000;
+
+double milliseconds(Nanos nanos) {
+    return static_cast<double>(nanos) / 1e6;
+}
+
+} // namespace
+
+void Engine::Impl::tick() {
+    watchFiles(now());
+    publish(true);
+}
+
+/// `sampled`: with a sample (after each step and each tick); without, only the map, if it is time.
+void Engine::Impl::publish(bool sampled) {
+    if (!m_model)
+        return;
+    const Nanos time = now();
+    if (sampled) {
+        const metrics::StepSample current = sample();
+        m_parts.listener.onSample(current);
+        if (m_parts.observer)
+            m_parts.observer->stepSample(current);
+    }
+    publishBlockMap(time);
+    publishSequences(time);
+}
+
+metrics::StepSample Engine::Impl::sample() const {
+    metrics::StepSample s = m_times;
+    s.time = now();
+    if (!m_model)
+        return s;
+    const kv::BlockPool& pool = m_model->cache->pool();
+    const sched::Scheduler& scheduler = *m_model->scheduler;
+    const sched::SchedulerCounters& counters = scheduler.counters();
+    const kv::CacheCounters& cache = m_model->cache->counters();
+    const kernels::BackendMemory memory = m_model->backend->memory();
+    s.step = counters.steps;
+    s.presence = metrics::kHasBlocks | metrics::kHasPrefix | metrics::kHasTokens | metrics::kHasRequests |
+                 metrics::kHasEngineMemory | metrics::kHasPhases;
+    s.blocksByState = pool.counts();
+    s.numBlocks = static_cast<std::uint32_t>(pool.numBlocks());
+    s.blockSize = static_cast<std::uint32_t>(pool.blockSize());
+    s.referencedBlocks = static_cast<std::uint32_t>(pool.referencedBlocks());
+    s.usedSlots = pool.usedSlots();
+    s.running = static_cast<std::uint32_t>(scheduler.running().size());
+    s.waiting = static_cast<std::uint32_t>(scheduler.waiting().size());
+    s.recentReusedTokens = static_cast<std::uint64_t>(scheduler.hitRate().reusedTokens());
+    s.recentPromptTokens = static_cast<std::uint64_t>(scheduler.hitRate().promptTokens());
+    s.totalPrefillTokens = counters.prefillTokens;
+    s.totalDecodeTokens = counters.decodeTokens;
+    s.totalPrefixQueryTokens = counters.prefixQueryTokens;
+    s.totalPrefixHitTokens = counters.prefixHitTokens;
+    s.totalReadmitTokens = counters.readmitTokens;
+    s.totalReadmitHitTokens = counters.readmitHitTokens;
+    s.totalAdmitted = counters.admitted;
+    s.totalFinished = counters.finished;
+    s.totalPreemptions = counters.preemptions;
+    s.totalEvictions = cache.totalEvictions();
+    s.totalCopies = cache.copies;
+    s.weightsBytes = memory.weights;
+    s.poolBytes = memory.kvPool;
+    s.bytesPerBlock = m_info.bytesPerBlock;
+    s.activationsPeakBytes = memory.activationsPeak;
+    return s;
+}
+
+void Engine::Impl::watchPeak() {
+    const kv::BlockPool& pool = m_model->cache->pool();
+    if (static_cast<std::uint32_t>(pool.referencedBlocks()) > m_peakReferenced) {
+        m_peakReferenced = static_cast<std::uint32_t>(pool.referencedBlocks());
+        m_peakStates = pool.counts();
+    }
+}
+
+EngineStats Engine::Impl::stats() const {
+    EngineStats out;
+    out.last = sample();
+    out.peakBlocksByState = m_peakStates;
+    out.peakReferencedBlocks = m_peakReferenced;
+    if (m_model)
+        for (std::size_t i = 0; i < kv::kEvictionReasonCount; ++i)
+            out.evictionsByReason.emplace_back(kv::evictionReasonName(static_cast<kv::EvictionReason>(i)),
+                                               m_model->cache->counters().evictions[i]);
+    return out;
+}
+
+void Engine::Impl::publishBlockMap(Nanos time) {
+    if (m_model->cache->pool().epoch() == m_lastMapEpoch || time - m_lastMap < kMapInterval)
+        return;
+    metrics::BlockMapSnapshot* slot = m_parts.listener.blockMapSlot();
+    if (!slot && !m_parts.observer)
+        return;
+    metrics::BlockMapSnapshot& map = slot ? *slot : m_ownMap;
+    fillBlockMap(map, time);
+    m_lastMapEpoch = map.epoch;
+    m_lastMap = time;
+    if (m_parts.observer)
+        m_parts.observer->blockMap(map);
+    if (slot)
+        m_parts.listener.blockMapReady();
+}
+
+void Engine::Impl::fillBlockMap(metrics::BlockMapSnapshot& map, Nanos time) const {
+    const kv::BlockPool& pool = m_model->cache->pool();
+    map.time = time;
+    map.epoch = pool.epoch();
+    map.blockSize = pool.blockSize();
+    const auto owners = pool.owners().owners();
+    map.owners.assign(owners.begin(), owners.end());
+    const auto facts = pool.allFacts();
+    map.cells.resize(facts.size());
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+        const kv::BlockFacts& block = facts[i];
+        metrics::BlockCell& cell = map.cells[i];
+        cell.state = kv::drawnState(block);
+        cell.fill = block.fill;
+        cell.owner = block.owner;
+        cell.references = static_cast<std::uint16_t>(std::min(block.references, 0xFFFF));
+        cell.lastRead = static_cast<std::uint16_t>((block.lastRead - m_sessionStart) / kQuarterSecond);
+    }
+}
+
+void Engine::Impl::publishSequences(Nanos) {
+    std::vector<SequenceRow>* rows = m_parts.listener.sequencesSlot();
+    if (!rows)
+        return;
+    rows->clear();
+    const auto add = [&](const sched::Sequence& sequence) {
+        SequenceRow row;
+        row.request = sequence.spec.request;
+        row.owner = sequence.spec.owner;
+        row.state = sequence.phase == sched::SequencePhase::Waiting   ? SequenceState::Waiting
+                    : sequence.phase == sched::SequencePhase::Reading ? SequenceState::Reading
+                                                                      : SequenceState::Writing;
+        row.tokens = sequence.known();
+        row.promptTokens = sequence.promptTokens;
+        row.computedTokens = sequence.computed;
+        row.cachedPrefix = sequence.usage.reusedTokens;
+        if (sequence.table) {
+            row.blocks = static_cast<std::int32_t>(sequence.table.blocks().size());
+            row.sharedBlocks = m_model->cache->sharedBlocks(sequence.table);
+        }
+        if (sequence.times.firstToken >= 0)
+            row.ttftMs = milliseconds(sequence.times.firstToken - sequence.times.arrival);
+        if (const Nanos mean = sequence.intervals.mean(); mean >= 0)
+            row.itlMs = milliseconds(mean);
+        row.neededBlocks = sequence.waiting.neededBlocks;
+        row.availableBlocks = sequence.waiting.availableBlocks;
+        row.runningLimit = sequence.waiting.places;
+        rows->push_back(row);
+    };
+    for (const sched::Sequence* sequence : m_model->scheduler->running())
+        add(*sequence);
+    for (const sched::Sequence* sequence : m_model->scheduler->waiting())
+        add(*sequence);
+    m_parts.listener.sequencesReady();
+}
+
+void Engine::Impl::watchFiles(Nanos time) {
+    if (!m_model || m_fileChangeSaid || time - m_lastFileCheck < kFileInterval)
+        return;
+    m_lastFileCheck = time;
+    for (const model::FileIdentity& file : m_model->files)
+        if (const auto changed = model::fileChanged(file)) {
+            m_fileChangeSaid = true;
+            say(FileChangedEvent{file.path, *changed});
+            return;
+        }
+}
+
+void Engine::Impl::queryBlock(BlockId block) {
+    if (!m_model || block.value() < 0 || block.value() >= m_model->cache->numBlocks())
+        return;
+    const kv::BlockDetail detail = m_model->cache->detail(block);
+    BlockDetailEvent event;
+    event.block = block;
+    event.state = detail.state;
+    event.fill = detail.facts.fill;
+    event.owners = detail.owners;
+    event.references = detail.facts.references;
+    event.firstPosition = detail.facts.firstPosition;
+    event.tokens = detail.tokens;
+    if (auto text = m_model->tokenizer->decode(detail.tokens, false))
+        event.text = std::move(*text);
+    if (detail.hasKey)
+        event.key = detail.key.hex();
+    event.lastRead = detail.facts.lastRead;
+    m_parts.listener.onEvent(event); // an answer to a look, not part of what happened: not for the session log
+}
+
+void Engine::Impl::queryOwner(OwnerId owner) {
+    if (!m_model)
+        return;
+    const kv::OwnerBlocks blocks = m_model->cache->ownerBlocks(owner);
+    OwnerBlocksEvent event;
+    event.owner = owner;
+    event.tokens = blocks.tokens;
+    event.blocks = blocks.blocks;
+    event.blockSize = m_model->cache->blockSize();
+    m_parts.listener.onEvent(event);
+}
+
+} // namespace kvscope::api

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// One step: schedule, flatten, compute, draw, append, publish, give out.
+#include <algorithm>
+
+#include "engine/api/engine_impl.h"
+#include "engine/base/check.h"
+
+namespace kvscope::api {
+
+namespace {
+
+/// Weight of the newest chunk in the smoothed reading speed.
+constexpr double kSpeedWeight = 0.3;
+
+bool sameWaiting(const WaitingEvent& a, const WaitingEvent& b) {
+    return a.neededBlocks == b.neededBlocks && a.availableBlocks == b.availableBlocks &&
+           a.runningLimit == b.runningLimit && a.preempted == b.preempted && a.lentTo == b.lentTo;
+}
+
+} // namespace
+
+Engine::StepResult Engine::Impl::step() {
+    if (m_faulted)
+        return StepResult::Faulted;
+    if (!m_model || m_requests.empty())
+        return StepResult::Idle;
+    const Nanos start = now();
+    watchFiles(start);
+    setBudget();
+    const sched::StepPlan& plan = m_model->scheduler->schedule(start);
+    sayWaiting();
+    if (plan.empty()) {
+        collectEnded();
+        publish(false);
+        return m_requests.empty() ? StepResult::Idle : StepResult::Blocked;
+    }
+    m_times.totalSchedule += now() - start;
+    const StepResult result = run(plan);
+    if (result == StepResult::Ran)
+        countStep(plan, start);
+    return result;
+}
+
+Engine::StepResult Engine::Impl::run(const sched::StepPlan& plan) {
+    sayAdmissions(plan);
+    flatten(plan);
+    if (!announce(plan)) {
+        m_model->scheduler->abandon(now());
+        return StepResult::Aborted;
+    }
+    const Nanos computeStart = now();
+    const kernels::StepStatus status = m_model->runner->compute();
+    if (m_parts.abort)
+        m_parts.abort->endStep();
+    if (status == kernels::StepStatus::Aborted) {
+        m_model->scheduler->abandon(now());
+        collectEnded();
+        return StepResult::Aborted;
+    }
+    if (status == kernels::StepStatus::Failed) {
+        backendFailed();
+        return StepResult::Ran;
+    }
+    draw(plan);
+    m_stepTime.stepTook(static_cast<std::int32_t>(plan.tokens), now() - computeStart);
+
+    const Nanos drawn = now();
+    giveOutLogits(plan);
+    sayProgress(plan); // before complete(): the plan's spans end with it
+    m_model->scheduler->complete(m_tokens, drawn);
+    for (TokensEvent& piece : m_pieces)
+        say(piece);
+    watchPeak();
+    collectEnded();
+    m_times.totalPostprocess += now() - drawn;
+    return StepResult::Ran;
+}
+
+void Engine::Impl::setBudget() {
+    std::int32_t budget = m_config.maxBatchedTokens > 0 ? m_model->stepCapacity : m_stepTime.tokens();
+    const bool scoring = std::any_of(m_requests.begin(), m_requests.end(),
+                                     [](const auto& entry) { return !entry.second->request().logitPositions.empty(); });
+    if (scoring) // every token of the step may want its logits
+        budget = std::min(budget, m_model->scoreCapacity);
+    m_model->scheduler->setTokenBudget(budget);
+}
+
+void Engine::Impl::flatten(const sched::StepPlan& plan) {
+    exec::ModelRunner& runner = *m_model->runner;
+    runner.begin();
+    for (const kv::BlockCopy& copy : plan.copies)
+        runner.addCopy(copy.from, copy.to, copy.slots);
+    m_firstLogitRow.clear();
+    m_drawRow.clear();
+    for (const sched::StepItem& item : plan.items) {
+        m_logitOffsets.clear();
+        for (const std::int64_t position : m_bySequence.at(item.sequence)->request().logitPositions)
+            if (position >= item.from && position < item.to)
+                m_logitOffsets.push_back(static_cast<std::int32_t>(position - item.from));
+        const auto last = static_cast<std::int32_t>(item.to - item.from) - 1;
+        if (item.samples && (m_logitOffsets.empty() || m_logitOffsets.back() != last))
+            m_logitOffsets.push_back(last);
+        const std::int32_t first = runner.addSequence(item.tokens, item.from, item.blocks, m_logitOffsets);
+        m_firstLogitRow.push_back(first);
+        m_drawRow.push_back(item.samples ? first + static_cast<std::int32_t>(m_logitOffsets.size()) - 1 : -1);
+    }
+}
+
+/// False: somebody in the step was cancelled meanwhile; it must be planned again.
+bool Engine::Impl::announce(const sched::StepPlan& plan) {
+    if (!m_parts.abort)
+        return true;
+    m_members.clear();
+    for (const sched::StepItem& item : plan.items)
+        m_members.push_back(item.request);
+    return m_parts.abort->beginStep(m_members);
+}
+
+void Engine::Impl::draw(const sched::StepPlan& plan) {
+    m_rows.clear();
+    for (std::size_t i = 0; i < plan.items.size(); ++i)
+        if (plan.items[i].samples)
+            m_rows.push_back(m_bySequence.at(plan.items[i].sequence)->sampleRow(m_drawRow[i], plan.items[i].drawIndex));
+    m_drawn.assign(m_rows.size(), {});
+    if (!m_rows.empty())
+        m_model->runner->draw(m_rows, m_drawn);
+
+    m_tokens.clear();
+    m_pieces.clear();
+    const Nanos time = now();
+    std::size_t next = 0;
+    for (const sched::StepItem& item : plan.items) {
+        if (!item.samples)
+            continue;
+        const kernels::SampledToken& token = m_drawn[next++];
+        KV_CHECK(token.token >= 0 && token.token < m_model->vocab, "The sampler drew a token that does not exist");
+        TokenOutcome outcome = m_bySequence.at(item.sequence)->accept(token, time);
+        m_tokens.push_back({token.token, outcome.ends});
+        TokensEvent piece{item.request, std::move(outcome.text), {}, item.to + 1};
+        if (outcome.shown)
+            piece.tokens.push_back(token.token);
+        m_pieces.push_back(std::move(piece));
+    }
+}
+
+void Engine::Impl::giveOutLogits(const sched::StepPlan& plan) {
+    for (std::size_t i = 0; i < plan.items.size(); ++i) {
+        const sched::StepItem& item = plan.items[i];
+        std::int32_t row = m_firstLogitRow[i];
+        for (const std::int64_t position : m_bySequence.at(item.sequence)->request().logitPositions) {
+            if (position < item.from || position >= item.to)
+                continue;
+            m_logits.resize(static_cast<std::size_t>(m_model->vocab));
+            m_model->runner->readLogits(row++, m_logits);
+            m_parts.listener.onLogits(item.request, position, m_logits);
+        }
+    }
+}
+
+void Engine::Impl::backendFailed() {
+    const kernels::BackendError error = m_model->backend->lastError();
+    m_model->scheduler->abandon(now());
+    endEverything(sched::EndReason::Failed,
+                  {error.outOfMemory ? ErrorCode::OutOfMemory : ErrorCode::Internal, error.message});
+}
+
+// ---- what the requests hear of it ----
+
+void Engine::Impl::sayWaiting() {
+    for (const sched::Sequence* sequence : m_model->scheduler->waiting()) {
+        ActiveRequest& request = *m_bySequence.at(sequence->id);
+        const sched::WaitingReason& reason = sequence->waiting;
+        WaitingEvent event;
+        event.id = request.request().id;
+        event.neededBlocks = reason.neededBlocks;
+        event.availableBlocks = reason.availableBlocks;
+        event.runningLimit = reason.places;
+        event.preempted = reason.preempted;
+        event.lentTo = reason.lentTo;
+        if (request.said && sameWaiting(*request.said, event))
+            continue;
+        request.said = event;
+        request.readingSaid = false;
+        say(event);
+    }
+}
+
+void Engine::Impl::sayAdmissions(const sched::StepPlan& plan) {
+    for (const sched::StepItem& item : plan.items) {
+        ActiveRequest& request = *m_bySequence.at(item.sequence);
+        if (request.readingSaid)
+            continue;
+        request.readingSaid = true;
+        request.said.reset();
+        const sched::Sequence& sequence = *m_model->scheduler->find(item.sequence);
+        const double left = m_nanosPerReadToken * static_cast<double>(sequence.known() - item.from) / 1e9;
+        say(PrefillEvent{item.request, item.from, item.from, sequence.known(), left > 0 ? left : -1});
+    }
+}
+
+void Engine::Impl::sayProgress(const sched::StepPlan& plan) {
+    for (const sched::StepItem& item : plan.items) {
+        if (item.samples) // reading is over; the token says so
+            continue;
+        const sched::Sequence& sequence = *m_model->scheduler->find(item.sequence);
+        const double left = m_nanosPerReadToken * static_cast<double>(sequence.known() - item.to) / 1e9;
+        say(PrefillEvent{item.request, sequence.usage.reusedTokens, item.to, sequence.known(), left > 0 ? left : -1});
+    }
+}
+
+void Engine::Impl::countStep(const sched::StepPlan& plan, Nanos start) {
+    if (!m_model)
+        return;
+    const kernels::PhaseTimes phases = m_model->backend->phaseTimes();
+    m_times.totalEmbed += phases.embed;
+    m_times.totalQkv += phases.qkv;
+    m_times.totalAttention += phases.attention;
+    m_times.totalMlp += phases.mlp;
+    m_times.totalLogits += phases.logits;
+    m_times.totalSampling += phases.sample;
+    const Nanos beforePublish = now();
+    const std::int64_t read = plan.tokens - plan.draws;
+    if (read > plan.draws) {
+        const double perToken = static_cast<double>(beforePublish - start) / static_cast<double>(plan.tokens);
+        m_nanosPerReadToken =
+            m_nanosPerReadToken <= 0 ? perToken : m_nanosPerReadToken + kSpeedWeight * (perToken - m_nanosPerReadToken);
+    }
+    m_times.totalStep += beforePublish - start;
+    publish(true);
+    const Nanos published = now() - beforePublish;
+    m_times.totalPublish += published;
+    m_times.totalStep += published;
+}
+
+} // namespace kvscope::api
