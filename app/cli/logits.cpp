@@ -16,8 +16,8 @@ using nlohmann::json;
 
 struct Query {
     std::vector<std::int32_t> ids;
-    std::int32_t top = 10;                ///< 0 = the whole vocabulary
-    std::vector<std::int64_t> positions;  ///< empty = the last
+    std::int32_t top = 10;               ///< 0 = the whole vocabulary
+    std::vector<std::int64_t> positions; ///< empty = the last
 };
 
 /// The `top` most likely tokens with their log-probabilities, most likely first (lowest id first on ties).
