@@ -239,7 +239,7 @@ void KvCache::copyTail(TableRecord& table, Nanos now) {
     BlockId source = old;
     for (const BlockCopy& pending : m_pendingCopies)
         if (pending.to == old) {
-            KV_CHECK(slots <= pending.slots, "a copy of a copy would read slots that are not there yet");
+            KV_CHECK(slots <= pending.slotCount, "a copy of a copy would read slots that are not there yet");
             source = pending.from;
         }
     m_pool.holdReference(source);

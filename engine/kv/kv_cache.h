@@ -48,11 +48,11 @@ struct Shortage {
     std::int32_t available = 0;
 };
 
-/// Copy the first `slots` slots of `from` to `to`, all layers, before anything is written in the step.
+/// Copy the first `slotCount` slots of `from` to `to`, all layers, before anything is written in the step.
 struct BlockCopy {
     BlockId from;
     BlockId to;
-    std::int32_t slots = 0;
+    std::int32_t slotCount = 0;
 };
 
 struct AdmitRequest {

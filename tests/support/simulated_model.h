@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// A model without arithmetic: each slot holds a fingerprint of the whole history that wrote it, and "attention" at
+// position p reads the fingerprints of slots 0..p through the block table. One wrong, stale or missing slot anywhere
+// changes the next token, and is reported. So a scheduler can be run for thousands of steps and compared with the pure
+// function of the token history that a sequence alone would follow.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engine/sched/step_plan.h"
+
+namespace kvscope::test {
+
+class SimulatedModel {
+public:
+    SimulatedModel(std::int32_t numBlocks, std::int32_t blockSize, TokenId vocabulary)
+        : m_blockSize(blockSize)
+        , m_vocabulary(vocabulary)
+        , m_slots(static_cast<std::size_t>(numBlocks) * static_cast<std::size_t>(blockSize), kGarbage) {}
+
+    /// What the model says after this history: a function of the tokens alone.
+    TokenId nextToken(std::span<const TokenId> history) const {
+        std::uint64_t state = kSeed;
+        std::uint64_t attention = 0;
+        for (std::size_t i = 0; i < history.size(); ++i) {
+            state = mix(state, static_cast<std::uint64_t>(history[i]));
+            attention += mix(state, i);
+        }
+        return tokenOf(attention);
+    }
+
+    /// Computes a plan whole and returns the tokens drawn, one for each item that samples.
+    std::vector<TokenId> run(const sched::StepPlan& plan) {
+        copyBlocks(plan, plan.copies.size());
+        std::vector<TokenId> drawn;
+        for (const sched::StepItem& item : plan.items) {
+            const std::uint64_t attention = computeItem(item);
+            if (item.samples)
+                drawn.push_back(tokenOf(attention));
+        }
+        return drawn;
+    }
+
+    /// Begins a plan and stops somewhere: some copies are made, some are not, the slots to write hold garbage.
+    void runAborted(const sched::StepPlan& plan, std::size_t copiesMade) {
+        copyBlocks(plan, std::min(copiesMade, plan.copies.size()));
+        for (const sched::StepItem& item : plan.items)
+            for (std::int64_t p = item.from; p < item.to; ++p)
+                slot(item, p) = kGarbage;
+    }
+
+private:
+    static constexpr std::uint64_t kSeed = 0x243f6a8885a308d3ULL;
+    static constexpr std::uint64_t kGarbage = 0xbadbadbadbadbad1ULL;
+
+    static std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+        std::uint64_t x = a ^ (b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2));
+        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+        x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+        return x ^ (x >> 31);
+    }
+    TokenId tokenOf(std::uint64_t attention) const {
+        return static_cast<TokenId>(mix(attention, 1) % static_cast<std::uint64_t>(m_vocabulary));
+    }
+
+    std::uint64_t& slot(const sched::StepItem& item, std::int64_t position) {
+        const BlockId block = item.blocks[static_cast<std::size_t>(position / m_blockSize)];
+        return m_slots[static_cast<std::size_t>(static_cast<std::int64_t>(block.value()) * m_blockSize +
+                                                position % m_blockSize)];
+    }
+
+    /// All sources are read before any destination is written: a result that depends on the order of copies is wrong.
+    void copyBlocks(const sched::StepPlan& plan, std::size_t count) {
+        std::vector<std::uint64_t> read;
+        const auto first = [&](BlockId block) { return static_cast<std::ptrdiff_t>(block.value()) * m_blockSize; };
+        for (std::size_t i = 0; i < count; ++i)
+            read.insert(read.end(), m_slots.begin() + first(plan.copies[i].from),
+                        m_slots.begin() + first(plan.copies[i].from) + plan.copies[i].slotCount);
+        auto next = read.begin();
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto copied = plan.copies[i].slotCount;
+            std::copy(next, next + copied, m_slots.begin() + first(plan.copies[i].to));
+            next += copied;
+        }
+    }
+
+    std::uint64_t computeItem(const sched::StepItem& item) {
+        for (std::int64_t p = item.from; p < item.to; ++p) {
+            const std::uint64_t before = p == 0 ? kSeed : slot(item, p - 1);
+            slot(item, p) =
+                mix(before, static_cast<std::uint64_t>(item.tokens[static_cast<std::size_t>(p - item.from)]));
+        }
+        std::uint64_t attention = 0;
+        for (std::int64_t p = 0; p < item.to; ++p) {
+            if (slot(item, p) == kGarbage)
+                throw std::runtime_error("sequence " + std::to_string(item.sequence.value()) + " read slot " +
+                                         std::to_string(p) + " that nobody had written");
+            attention += mix(slot(item, p), static_cast<std::uint64_t>(p));
+        }
+        return attention;
+    }
+
+    std::int32_t m_blockSize;
+    TokenId m_vocabulary;
+    std::vector<std::uint64_t> m_slots;
+};
+
+} // namespace kvscope::test
