@@ -98,7 +98,7 @@ void Scheduler::planSingleTokens(Nanos now) {
     std::copy_if(m_running.begin(), m_running.end(), std::back_inserter(m_turn),
                  [](const Sequence* sequence) { return sequence->uncomputed() == 1; });
     std::stable_sort(m_turn.begin(), m_turn.end(),
-                     [](const Sequence* a, const Sequence* b) { return a->lastStep < b->lastStep; });
+                     [](const Sequence* a, const Sequence* b) { return a->lastTurn < b->lastTurn; });
     for (Sequence* sequence : m_turn) {
         if (budgetLeft() == 0)
             return;

@@ -158,6 +158,7 @@ private:
     std::vector<SequenceId> m_cancelled;
     StepPlan m_plan;
     std::uint64_t m_stepNumber = 0;
+    std::uint64_t m_turns = 0;
     bool m_inFlight = false;
     bool m_preemptedThisStep = false;
     std::int64_t m_nextId = 1;

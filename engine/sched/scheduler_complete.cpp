@@ -45,7 +45,7 @@ void Scheduler::finishItem(const StepItem& item, Nanos now) {
     m_counters.prefillTokens += static_cast<std::uint64_t>(item.to - item.from - (fresh - freshPrompt));
     sequence.everComputed = std::max(sequence.everComputed, item.to);
     sequence.computed = item.to;
-    sequence.lastStep = m_plan.number;
+    sequence.lastTurn = ++m_turns;
     if (sequence.spec.pinPrompt && !sequence.pinned && sequence.computed >= sequence.promptTokens) {
         const auto full = static_cast<std::int32_t>(sequence.promptTokens / m_cache.blockSize());
         if (full > 0)

@@ -106,7 +106,7 @@ struct Sequence {
     bool admittedBefore = false;
     bool cancelled = false; ///< ends at the next step boundary
     bool pinned = false;
-    std::uint64_t lastStep = 0; ///< number of the last step that it took part in
+    std::uint64_t lastTurn = 0; ///< ascending over all shares of all steps
     SequenceUsage usage;
     SequenceTimes times;
     TokenIntervals intervals;

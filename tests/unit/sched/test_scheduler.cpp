@@ -131,8 +131,8 @@ private slots:
         rig.scheduler.setTokenBudget(2);
         QCOMPARE(rig.step(), std::string("1:3-4 2:3-4"));
         QCOMPARE(rig.step(), std::string("3:3-4 1:4-5"));
-        QCOMPARE(rig.step(), std::string("2:4-5 1:5-6"));
-        QCOMPARE(rig.step(), std::string("3:4-5 2:5-6"));
+        QCOMPARE(rig.step(), std::string("2:4-5 3:4-5"));
+        QCOMPARE(rig.step(), std::string("1:5-6 2:5-6"));
     }
 
     void firstComeFirstServedAndNobodyOvertakes() {
