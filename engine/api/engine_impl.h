@@ -84,10 +84,9 @@ private:
     void countStep(const sched::StepPlan& plan, Nanos start);
     void fault(const std::string& message);
 
-    void publish(bool always);
+    void publish(bool sampled);
     void publishBlockMap(Nanos time);
-    void publishSequences(Nanos time);
-    void fillBlockMap(metrics::BlockMapSnapshot& map, Nanos time) const;
+    void publishSequences();
     void watchPeak();
     void watchFiles(Nanos time);
 

@@ -2,6 +2,7 @@
 //
 // What goes out beside the answers: samples, the block map, the sequence table, details.
 #include "engine/api/engine_impl.h"
+#include "engine/metrics/block_map_builder.h"
 
 namespace kvscope::api {
 
@@ -9,7 +10,6 @@ namespace {
 
 constexpr Nanos kMapInterval = 16'000'000;
 constexpr Nanos kFileInterval = 1'000'000'000;
-constexpr Nanos kQuarterSecond = 250'000'000;
 
 double milliseconds(Nanos nanos) {
     return static_cast<double>(nanos) / 1e6;
@@ -34,7 +34,7 @@ void Engine::Impl::publish(bool sampled) {
             m_parts.observer->stepSample(current);
     }
     publishBlockMap(time);
-    publishSequences(time);
+    publishSequences();
 }
 
 metrics::StepSample Engine::Impl::sample() const {
@@ -104,7 +104,7 @@ void Engine::Impl::publishBlockMap(Nanos time) {
     if (!slot && !m_parts.observer)
         return;
     metrics::BlockMapSnapshot& map = slot ? *slot : m_ownMap;
-    fillBlockMap(map, time);
+    metrics::buildBlockMap(m_model->cache->pool(), time, m_sessionStart, map);
     m_lastMapEpoch = map.epoch;
     m_lastMap = time;
     if (m_parts.observer)
@@ -113,27 +113,7 @@ void Engine::Impl::publishBlockMap(Nanos time) {
         m_parts.listener.blockMapReady();
 }
 
-void Engine::Impl::fillBlockMap(metrics::BlockMapSnapshot& map, Nanos time) const {
-    const kv::BlockPool& pool = m_model->cache->pool();
-    map.time = time;
-    map.epoch = pool.epoch();
-    map.blockSize = pool.blockSize();
-    const auto owners = pool.owners().owners();
-    map.owners.assign(owners.begin(), owners.end());
-    const auto facts = pool.allFacts();
-    map.cells.resize(facts.size());
-    for (std::size_t i = 0; i < facts.size(); ++i) {
-        const kv::BlockFacts& block = facts[i];
-        metrics::BlockCell& cell = map.cells[i];
-        cell.state = kv::drawnState(block);
-        cell.fill = block.fill;
-        cell.owner = block.owner;
-        cell.references = static_cast<std::uint16_t>(std::min(block.references, 0xFFFF));
-        cell.lastRead = static_cast<std::uint16_t>((block.lastRead - m_sessionStart) / kQuarterSecond);
-    }
-}
-
-void Engine::Impl::publishSequences(Nanos) {
+void Engine::Impl::publishSequences() {
     std::vector<SequenceRow>* rows = m_parts.listener.sequencesSlot();
     if (!rows)
         return;

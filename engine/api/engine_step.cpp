@@ -90,7 +90,7 @@ void Engine::Impl::flatten(const sched::StepPlan& plan) {
     exec::ModelRunner& runner = *m_model->runner;
     runner.begin();
     for (const kv::BlockCopy& copy : plan.copies)
-        runner.addCopy(copy.from, copy.to, copy.slots);
+        runner.addCopy(copy.from, copy.to, copy.slotCount);
     m_firstLogitRow.clear();
     m_drawRow.clear();
     for (const sched::StepItem& item : plan.items) {
