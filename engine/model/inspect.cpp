@@ -28,7 +28,7 @@ std::vector<std::int64_t> perLayerNumbers(const GgufMetadata& metadata, const st
         return {*one};
     auto all = metadata.integers(key).value_or(std::vector<std::int64_t>());
     if (!all.empty() && std::all_of(all.begin(), all.end(), [&](std::int64_t n) { return n == all.front(); }))
-        all.resize(1);
+        all.erase(all.begin() + 1, all.end()); // not resize(1): GCC 12 warns of a growth that cannot be
     return all;
 }
 
