@@ -76,6 +76,10 @@ void Scheduler::admitted(Sequence& sequence, kv::Admission admission, Nanos now)
     sequence.usage.newBlocks += admission.newBlocks;
     sequence.usage.blocksPeak =
         std::max(sequence.usage.blocksPeak, static_cast<std::int32_t>(sequence.table.blocks().size()));
+    // A prompt that was preempted half read may find more of itself cached when it comes back.
+    sequence.usage.reusedTokens +=
+        std::max(std::int64_t(0), std::min(reused, sequence.promptTokens) - sequence.everComputed);
+    sequence.everComputed = std::max(sequence.everComputed, reused);
     const auto known = static_cast<std::uint64_t>(sequence.known());
     if (sequence.admittedBefore) {
         m_counters.readmitTokens += known;
@@ -83,8 +87,6 @@ void Scheduler::admitted(Sequence& sequence, kv::Admission admission, Nanos now)
         return;
     }
     sequence.admittedBefore = true;
-    sequence.everComputed = reused;
-    sequence.usage.reusedTokens = reused;
     sequence.usage.cause = admission.cause;
     sequence.times.firstScheduled = now;
     ++m_counters.admitted;

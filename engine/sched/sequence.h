@@ -62,7 +62,7 @@ const char* endReasonName(EndReason reason); ///< "stopped", "max_tokens", ...
 
 /// What the cache did for one sequence. promptTokens = reusedTokens + computedTokens once the prompt is read.
 struct SequenceUsage {
-    std::int64_t reusedTokens = 0;     ///< prompt tokens served from existing blocks at the first admission
+    std::int64_t reusedTokens = 0;     ///< prompt tokens served from existing blocks and never computed
     std::int64_t computedTokens = 0;   ///< prompt tokens computed, each once
     std::int64_t recomputedTokens = 0; ///< tokens computed again after a preemption
     std::int32_t newBlocks = 0;        ///< taken over its life
@@ -99,8 +99,8 @@ struct Sequence {
     SequencePhase phase = SequencePhase::Waiting;
     std::vector<TokenId> tokens; ///< prompt and drawn tokens: everything known
     std::int64_t promptTokens = 0;
-    std::int64_t computed = 0; ///< leading tokens whose K/V is in the table's blocks
-    std::int64_t everComputed = 0;
+    std::int64_t computed = 0;     ///< leading tokens whose K/V is in the table's blocks
+    std::int64_t everComputed = 0; ///< the most that `computed` ever was
     kv::BlockTable table;
     WaitingReason waiting;
     bool admittedBefore = false;

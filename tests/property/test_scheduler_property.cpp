@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Random requests, steps, aborted steps, cancels, forks, pins and budgets on a pool of ten blocks, with a model that
+// notices every wrong or stale slot. Each token must be the one that its sequence would have got alone; every request
+// ends exactly once; blocks are conserved; it always comes to an end.
+#include <QTest>
+#include <map>
+#include <set>
+
+#include "engine/sched/scheduler.h"
+#include "tests/support/kv_harness.h"
+#include "tests/support/operations.h"
+#include "tests/support/simulated_model.h"
+
+using namespace kvscope;
+using namespace kvscope::sched;
+using namespace kvscope::test;
+
+namespace {
+
+constexpr int kBlocks = 10;
+constexpr int kBlockSize = 8;
+constexpr int kOperationsPerRun = 200;
+constexpr int kRuns = 500; // 100,000 operations in the default run
+constexpr TokenId kVocabulary = 4096;
+
+/// What the runs together went through, so that a test that never preempts or forks cannot pass unnoticed.
+struct Seen {
+    unsigned long long ended = 0, preemptions = 0, copies = 0, hits = 0, aborted = 0, evictions = 0, maxPreemptions = 0;
+    std::set<EndReason> reasons;
+};
+
+class World {
+public:
+    World(SchedulerConfig config, Seen& seen)
+        : m_seen(seen)
+        , m_cache(cacheConfig(kBlocks, kBlockSize))
+        , m_scheduler(m_cache, config)
+        , m_model(kBlocks, kBlockSize, kVocabulary) {}
+
+    void apply(const Operation& o) {
+        switch (o.kind % 16) {
+        case 0:
+        case 1:
+        case 2:
+            return submit(o);
+        case 3:
+            return cancelAny(o);
+        case 4:
+            return m_scheduler.setTokenBudget(1 + o.a % 40);
+        case 5:
+            if (o.a % 8 == 0)
+                m_scheduler.releasePins();
+            return;
+        case 6:
+        case 7:
+            return step(true, o);
+        default:
+            return step(false, o);
+        }
+    }
+
+    /// No new requests: everything must end within a number of steps that only thrash could exceed.
+    void drain() {
+        auto limit = static_cast<std::int64_t>(50 + m_histories.size() * 2 * (kBlocks * kBlockSize + 60));
+        while (!m_scheduler.idle()) {
+            RC_ASSERT(limit-- > 0);
+            step(false, {});
+        }
+        collect();
+        RC_ASSERT(m_ended.size() == m_histories.size());
+        m_scheduler.releasePins();
+        for (const auto& [id, tokens] : m_histories)
+            m_scheduler.dropRetained(id);
+        m_scheduler.checkInvariants();
+        RC_ASSERT(m_cache.available() == kBlocks);
+        m_seen.copies += m_cache.counters().copies;
+        m_seen.evictions += m_cache.counters().totalEvictions();
+        m_seen.preemptions += m_scheduler.counters().preemptions;
+        m_seen.hits += m_scheduler.counters().prefixHitTokens;
+        RC_ASSERT(m_scheduler.counters().finished == m_ended.size());
+    }
+
+private:
+    Tokens promptOf(const Operation& o) const {
+        Tokens tokens;
+        if (o.c % 3 == 0 && !m_histories.empty()) { // continue what somebody said, up to somewhere
+            auto source = m_histories.begin();
+            std::advance(source, o.a % m_histories.size());
+            tokens = source->second;
+            tokens.resize(1 + o.b % tokens.size());
+            if (tokens.size() > 60)
+                tokens.resize(60);
+            tokens.push_back(o.b);
+            return tokens;
+        }
+        tokens = tokenRange(1000 * (o.b % 3), 1 + o.a % 40);
+        if (o.a % 37 == 0)
+            tokens = tokenRange(7, kBlocks * kBlockSize + o.b % 3 - 1); // about as long as the pool
+        return tokens;
+    }
+
+    void submit(const Operation& o) {
+        if (m_scheduler.waiting().size() > 8)
+            return;
+        SequenceSpec spec;
+        spec.request = RequestId(static_cast<std::int64_t>(m_histories.size()));
+        spec.owner = OwnerId(o.b % 6);
+        spec.tokens = promptOf(o);
+        spec.maxNewTokens = 1 + o.c % 30;
+        spec.retain = o.c % 7 == 0;
+        spec.pinPrompt = o.c % 31 == 0;
+        spec.adapter = o.c % 13 == 0 ? 1 : 0;
+        if (o.kind % 16 == 2 && !m_histories.empty()) { // n samples, branches: fork from somebody, live or not
+            auto source = m_histories.begin();
+            std::advance(source, m_histories.size() - 1 - o.a % std::min<std::size_t>(m_histories.size(), 6));
+            spec.forkOf = source->first;
+            spec.tokens = source->second;
+            spec.tokens.resize(1 + o.b % spec.tokens.size());
+            spec.tokens.resize(std::min<std::size_t>(spec.tokens.size(), 60));
+        }
+        Tokens history = spec.tokens;
+        const SequenceId id = m_scheduler.submit(std::move(spec), ++m_now);
+        RC_ASSERT(m_histories.emplace(id, std::move(history)).second);
+        m_scheduler.checkInvariants();
+    }
+
+    void cancelAny(const Operation& o) {
+        if (m_histories.empty() || o.b % 4 != 0)
+            return;
+        auto victim = m_histories.begin();
+        std::advance(victim, o.a % m_histories.size());
+        m_scheduler.cancel(victim->first, ++m_now);
+        m_scheduler.cancel(victim->first, m_now);
+        RC_ASSERT(m_scheduler.find(victim->first) == nullptr);
+    }
+
+    void step(bool aborts, const Operation& o) {
+        const std::size_t endedBefore = m_ended.size();
+        const bool idleBefore = m_scheduler.idle();
+        const StepPlan& plan = m_scheduler.schedule(++m_now);
+        m_scheduler.checkInvariants();
+        collect();
+        // With anything to do, every step computes a token or ends somebody.
+        RC_ASSERT(idleBefore || !plan.empty() || m_ended.size() > endedBefore);
+        if (plan.empty())
+            return;
+        RC_ASSERT(plan.tokens <= m_scheduler.tokenBudget());
+        if (o.c % 32 == 1)
+            m_scheduler.cancel(plan.items[o.a % plan.items.size()].sequence, m_now);
+        if (aborts) {
+            ++m_seen.aborted;
+            m_model.runAborted(plan, o.b % 3);
+            m_scheduler.abandon(++m_now);
+        } else {
+            complete(plan);
+        }
+        m_scheduler.checkInvariants();
+        collect();
+    }
+
+    void complete(const StepPlan& plan) {
+        const std::vector<TokenId> tokens = m_model.run(plan);
+        std::vector<DrawnToken> drawn;
+        for (const StepItem& item : plan.items) {
+            Tokens& history = m_histories.at(item.sequence);
+            RC_ASSERT(item.to <= static_cast<std::int64_t>(history.size()));
+            RC_ASSERT(std::equal(item.tokens.begin(), item.tokens.end(), history.begin() + item.from));
+            if (!item.samples)
+                continue;
+            const TokenId token = tokens[drawn.size()];
+            RC_ASSERT(token == m_model.nextToken(history));
+            drawn.push_back({token, token % 23 == 0});
+            if (!m_scheduler.find(item.sequence)->cancelled)
+                history.push_back(token);
+        }
+        m_scheduler.complete(drawn, ++m_now);
+    }
+
+    void collect() {
+        for (const EndedSequence& ended : m_scheduler.takeEnded()) {
+            RC_ASSERT(m_ended.insert(ended.id).second);
+            const auto& history = m_histories.at(ended.id);
+            RC_ASSERT(ended.promptTokens + ended.generatedTokens == static_cast<std::int64_t>(history.size()));
+            const bool read = ended.generatedTokens > 0;
+            RC_ASSERT(!read || ended.usage.reusedTokens + ended.usage.computedTokens == ended.promptTokens);
+            m_seen.maxPreemptions =
+                std::max(m_seen.maxPreemptions, static_cast<unsigned long long>(ended.usage.preemptions));
+            m_seen.reasons.insert(ended.reason);
+            ++m_seen.ended;
+        }
+    }
+
+    Seen& m_seen;
+    kv::KvCache m_cache;
+    Scheduler m_scheduler;
+    SimulatedModel m_model;
+    std::map<SequenceId, Tokens> m_histories; ///< prompt and everything drawn
+    std::set<SequenceId> m_ended;
+    Nanos m_now = 0;
+};
+
+} // namespace
+
+class TestSchedulerProperty : public QObject {
+    Q_OBJECT
+private slots:
+    void everyAnswerIsThatOfASoloRunAndEverythingEnds() {
+        Seen seen;
+        QVERIFY(holds("answers = solo runs, blocks conserved, every request ends once", kRuns, [&] {
+            SchedulerConfig config;
+            config.tokenBudget = *rc::gen::inRange(1, 60);
+            config.maxSequences = *rc::gen::inRange(1, 7);
+            config.watermark = *rc::gen::element(0.0, 0.01, 0.2);
+            config.maxLength = *rc::gen::element(0, 0, 45);
+            const std::vector<Operation> list = *operations(kOperationsPerRun);
+            World world(config, seen);
+            for (const Operation& operation : list)
+                world.apply(operation);
+            world.drain();
+        }));
+        qInfo("ended %llu, preemptions %llu (at most %llu each), copies %llu, evictions %llu, hit tokens %llu, aborted "
+              "%llu",
+              seen.ended, seen.preemptions, seen.maxPreemptions, seen.copies, seen.evictions, seen.hits, seen.aborted);
+        QVERIFY(seen.preemptions > 500 && seen.copies > 500 && seen.evictions > 1000 && seen.hits > 1000);
+        QVERIFY(seen.aborted > 1000 && seen.ended > 3000);
+        for (const EndReason reason : {EndReason::Stopped, EndReason::MaxTokens, EndReason::MaxLength,
+                                       EndReason::PoolFull, EndReason::TooLong, EndReason::Cancelled})
+            QVERIFY2(seen.reasons.count(reason) == 1, endReasonName(reason));
+    }
+};
+
+QTEST_APPLESS_MAIN(TestSchedulerProperty)
+#include "test_scheduler_property.moc"

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The cache again, as naively as it can be written: whole prefixes instead of keys, std containers searched from end to
+// end, nothing counted incrementally. A property test runs both side by side and expects the same block ids, the same
+// order of the free list and the same refusals.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/base/ids.h"
+
+namespace kvscope::test {
+
+class KvOracle {
+public:
+    using Tokens = std::vector<TokenId>;
+    struct Table {
+        std::vector<int> blocks;
+        Tokens tokens;
+    };
+    struct Copy {
+        int from = 0, to = 0, slotCount = 0;
+    };
+
+    KvOracle(int numBlocks, int blockSize) : m_size(blockSize), m_blocks(static_cast<std::size_t>(numBlocks)) {
+        for (int i = 0; i < numBlocks; ++i)
+            m_free.push_back(i);
+    }
+
+    const std::deque<int>& freeList() const { return m_free; }
+    const std::vector<Copy>& copies() const { return m_copies; }
+    int references(int block) const { return at(block).references; }
+
+    /// How many leading blocks of the prompt are published; the last token is never taken from the cache.
+    int cachedBlocks(const Tokens& prompt) const {
+        int blocks = 0;
+        while ((blocks + 1) * m_size <= static_cast<int>(prompt.size()) - 1 &&
+               m_published.count(prefix(prompt, (blocks + 1) * m_size)) != 0)
+            ++blocks;
+        return blocks;
+    }
+
+    /// None = no room. `fork`: may share this table's beginning.
+    std::optional<Table> admit(const Tokens& prompt, int keepBack, const Table* fork, int forkTokens, int& reused) {
+        std::vector<int> shared;
+        const int cached = cachedBlocks(prompt);
+        for (int i = 1; i <= cached; ++i)
+            shared.push_back(m_published.at(prefix(prompt, i * m_size)));
+        reused = cached * m_size;
+        const int forked =
+            fork == nullptr
+                ? 0
+                : std::min({forkTokens, static_cast<int>(fork->tokens.size()), static_cast<int>(prompt.size()) - 1});
+        if (forked > reused) {
+            reused = forked;
+            shared.assign(fork->blocks.begin(), fork->blocks.begin() + blocksFor(forked));
+        }
+        int needed = blocksFor(static_cast<int>(prompt.size())) - static_cast<int>(shared.size()) + keepBack;
+        needed += reused % m_size != 0 ? 1 : 0;
+        for (const int block : shared)
+            needed += at(block).references == 0 ? 1 : 0;
+        if (needed > static_cast<int>(m_free.size()))
+            return std::nullopt;
+        Table table;
+        table.tokens = prefix(prompt, reused);
+        for (const int block : shared)
+            addReference(table.blocks.emplace_back(block));
+        if (reused % m_size != 0)
+            copyTail(table);
+        while (static_cast<int>(table.blocks.size()) < blocksFor(static_cast<int>(prompt.size())))
+            table.blocks.push_back(take());
+        return table;
+    }
+
+    bool grow(Table& table, int upTo) {
+        const bool copies = tailIsNotOnlyMine(table);
+        const int missing = std::max(0, blocksFor(upTo) - static_cast<int>(table.blocks.size()));
+        if (missing + (copies ? 1 : 0) > static_cast<int>(m_free.size()))
+            return false;
+        if (copies)
+            copyTail(table);
+        for (int i = 0; i < missing; ++i)
+            table.blocks.push_back(take());
+        return true;
+    }
+
+    void commitCopies() {
+        for (const Copy& copy : std::exchange(m_copies, {}))
+            dropReference(copy.from);
+    }
+
+    void advance(Table& table, const Tokens& tokens) {
+        for (const TokenId token : tokens) {
+            table.tokens.push_back(token);
+            if (table.tokens.size() % static_cast<std::size_t>(m_size) != 0)
+                continue;
+            int& block = table.blocks[table.tokens.size() / static_cast<std::size_t>(m_size) - 1];
+            const auto known = m_published.find(table.tokens);
+            if (known == m_published.end()) {
+                m_published[table.tokens] = block;
+                at(block).content = table.tokens;
+                continue;
+            }
+            addReference(known->second);
+            dropReference(std::exchange(block, known->second));
+        }
+    }
+
+    Table fork(const Table& source, int tokens) {
+        Table table;
+        table.tokens = prefix(source.tokens, tokens);
+        for (int i = 0; i < blocksFor(tokens); ++i)
+            addReference(table.blocks.emplace_back(source.blocks[static_cast<std::size_t>(i)]));
+        return table;
+    }
+
+    void truncate(Table& table, int tokens) {
+        table.tokens.resize(static_cast<std::size_t>(tokens));
+        while (static_cast<int>(table.blocks.size()) > blocksFor(tokens)) {
+            const int last = table.blocks.back();
+            table.blocks.pop_back();
+            dropReference(last);
+        }
+    }
+
+    void release(Table& table) { truncate(table, 0); }
+    void addReference(int block) {
+        if (at(block).references++ == 0)
+            m_free.erase(std::find(m_free.begin(), m_free.end(), block));
+    }
+    void dropReference(int block) {
+        if (--at(block).references > 0)
+            return;
+        if (at(block).content.empty())
+            m_free.push_front(block);
+        else
+            m_free.push_back(block);
+        const auto copy = std::find_if(m_copies.begin(), m_copies.end(), [&](const Copy& c) { return c.to == block; });
+        if (copy == m_copies.end())
+            return;
+        const int source = copy->from;
+        m_copies.erase(copy);
+        dropReference(source);
+    }
+    bool isPublished(int block) const { return !at(block).content.empty(); }
+
+private:
+    struct Block {
+        int references = 0;
+        Tokens content; ///< the whole prefix up to its end, once it is published
+    };
+    Block& at(int block) { return m_blocks[static_cast<std::size_t>(block)]; }
+    const Block& at(int block) const { return m_blocks[static_cast<std::size_t>(block)]; }
+    int blocksFor(int tokens) const { return (tokens + m_size - 1) / m_size; }
+    static Tokens prefix(const Tokens& tokens, int length) { return {tokens.begin(), tokens.begin() + length}; }
+
+    bool tailIsNotOnlyMine(const Table& table) const {
+        if (table.tokens.size() % static_cast<std::size_t>(m_size) == 0)
+            return false;
+        const int tail = table.blocks[table.tokens.size() / static_cast<std::size_t>(m_size)];
+        return at(tail).references > 1 || isPublished(tail);
+    }
+
+    int take() {
+        const int block = m_free.front();
+        m_free.pop_front();
+        m_published.erase(at(block).content);
+        at(block) = {1, {}};
+        return block;
+    }
+
+    void copyTail(Table& table) {
+        int& tail = table.blocks[table.tokens.size() / static_cast<std::size_t>(m_size)];
+        const int copy = take();
+        int source = tail;
+        for (const Copy& pending : m_copies)
+            if (pending.to == tail)
+                source = pending.from;
+        addReference(source);
+        m_copies.push_back({source, copy, static_cast<int>(table.tokens.size()) % m_size});
+        dropReference(std::exchange(tail, copy));
+    }
+
+    int m_size;
+    std::vector<Block> m_blocks;
+    std::deque<int> m_free;
+    std::map<Tokens, int> m_published; ///< whole prefix -> block that ends with it
+    std::vector<Copy> m_copies;
+};
+
+} // namespace kvscope::test
