@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "engine/model/jinja/library.h"
+
+namespace kvscope::model::jinja {
+
+struct FilterEntry {
+    std::string_view name;
+    FilterFunction filter;
+};
+
+/// Filters that make a string or a number of one value.
+std::span<const FilterEntry> scalarFilters();
+/// Filters over sequences and dicts.
+std::span<const FilterEntry> sequenceFilters();
+
+} // namespace kvscope::model::jinja
