@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/model/dialog.h"
+
+#include <algorithm>
+
+namespace kvscope::model {
+
+namespace {
+
+using jinja::Text;
+using jinja::Value;
+
+/// Templates write roles between their marks ("<|" ~ role ~ "|>" may have to become a control token), so roles cannot
+/// be kept from it by marks; they must not be able to hold one themselves.
+bool isRole(const std::string& role) {
+    constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    return !role.empty() && role.find_first_not_of(kAllowed) == std::string::npos;
+}
+
+Result<void> checkInput(const DialogInput& input, const Tokenizer& tokenizer) {
+    for (const ChatMessage& message : input.messages) {
+        if (!isRole(message.role))
+            return fail(ErrorCode::InvalidArgument,
+                        "A message has the role \"" + message.role + "\"; use \"system\", \"user\" or \"assistant\".");
+        for (const TokenId id : message.tokens)
+            if (id < 0 || static_cast<std::size_t>(id) >= tokenizer.vocabulary().size())
+                return fail(ErrorCode::InvalidArgument, "An answer has the token id " + std::to_string(id) +
+                                                            ", which is not in this model's vocabulary.");
+    }
+    if (!input.continueLast)
+        return {};
+    if (input.messages.empty() || input.messages.back().role != "assistant" || input.addGenerationPrompt)
+        return fail(ErrorCode::InvalidArgument,
+                    "Only an answer that is the last message can be continued, without a new generation prompt.");
+    return {};
+}
+
+Value messageValue(const ChatMessage& message, std::int32_t index) {
+    return Value::dict({{Value::string("role"), Value::string(message.role)},
+                        {Value::string("content"), Value::string(Text::fromOutside(message.content, index))}});
+}
+
+void addSpecialTexts(const Vocabulary& vocabulary, jinja::Variables& variables) {
+    const auto add = [&](const char* name, std::optional<TokenId> id) {
+        const bool given = std::any_of(variables.begin(), variables.end(),
+                                       [&](const auto& variable) { return variable.first == name; });
+        if (!given && id)
+            variables.emplace_back(name, Value::string(vocabulary.tokens[static_cast<std::size_t>(*id)]));
+    };
+    add("bos_token", vocabulary.bos);
+    add("eos_token", vocabulary.eos);
+}
+
+/// Bytes of each message: what its rounds of the loop printed and where its content stands.
+std::vector<TextRange> messageBytes(const Rendering& rendering, std::size_t messages) {
+    constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+    std::vector<TextRange> ranges(messages, TextRange{kNowhere, 0});
+    const auto extend = [&](std::int32_t message, std::size_t begin, std::size_t end) {
+        if (message < 0 || static_cast<std::size_t>(message) >= messages)
+            return;
+        TextRange& range = ranges[static_cast<std::size_t>(message)];
+        range.begin = std::min(range.begin, begin);
+        range.end = std::max(range.end, end);
+    };
+    for (const MessageSpan& span : rendering.messages)
+        extend(span.message, span.begin, span.end);
+    for (const jinja::Mark& mark : rendering.text.marks())
+        extend(mark.source, mark.begin, mark.end);
+    std::size_t previous = 0;
+    for (TextRange& range : ranges) {
+        if (range.begin == kNowhere)
+            range = {previous, previous};
+        previous = range.end;
+    }
+    return ranges;
+}
+
+/// A token on the border of two messages counts for the earlier one.
+std::vector<TokenRange> tokenRanges(const std::vector<TextRange>& bytes, const Encoding& encoding) {
+    std::vector<TokenRange> ranges;
+    const auto tokensUpTo = [&](std::size_t offset) { // tokens that end at or before the offset
+        return std::upper_bound(encoding.ends.begin(), encoding.ends.end(), offset) - encoding.ends.begin();
+    };
+    const auto count = static_cast<std::int64_t>(encoding.ids.size());
+    for (const TextRange& range : bytes) {
+        std::int64_t begin = tokensUpTo(range.begin);
+        std::int64_t end = tokensUpTo(range.end);
+        const std::size_t covered = end > 0 ? encoding.ends[static_cast<std::size_t>(end) - 1] : 0;
+        if (range.begin == range.end)
+            end = begin;
+        else if (covered < range.end && end < count)
+            ++end; // the one that reaches beyond
+        if (!ranges.empty() && begin + 1 == ranges.back().second)
+            begin = ranges.back().second;
+        ranges.emplace_back(begin, std::max(begin, end));
+    }
+    return ranges;
+}
+
+} // namespace
+
+/// Ids of an answer that are taken over, and the bytes of the rendering that they stand for.
+struct DialogEncoder::Reuse {
+    TextRange range;
+    std::span<const TokenId> ids;
+};
+
+DialogEncoder::DialogEncoder(std::shared_ptr<const Tokenizer> tokenizer,
+                             std::shared_ptr<const ChatTemplate> chatTemplate)
+    : m_tokenizer(std::move(tokenizer))
+    , m_template(std::move(chatTemplate)) {}
+
+Result<std::shared_ptr<const DialogEncoder>> DialogEncoder::create(std::shared_ptr<const Tokenizer> tokenizer) {
+    const std::string& source = tokenizer->vocabulary().chatTemplate;
+    if (source.empty())
+        return fail(ErrorCode::Template,
+                    "This model has no chat template (tokenizer.chat_template), so it cannot chat; "
+                    "use a chat model, or give it a plain text to continue.");
+    auto compiled = ChatTemplate::compile(source);
+    if (!compiled)
+        return tl::unexpected(compiled.error());
+    return std::make_shared<const DialogEncoder>(std::move(tokenizer), std::move(*compiled));
+}
+
+Result<Rendering> DialogEncoder::render(const DialogInput& input) const {
+    std::size_t count = input.messages.size();
+    if (input.continueLast)
+        --count;
+    std::vector<Value> messages;
+    for (std::size_t i = 0; i < count; ++i)
+        messages.push_back(messageValue(input.messages[i], static_cast<std::int32_t>(i)));
+    TemplateInput forTemplate;
+    forTemplate.messages = Value::list(std::move(messages));
+    forTemplate.addGenerationPrompt = input.addGenerationPrompt || input.continueLast;
+    forTemplate.variables = input.variables;
+    addSpecialTexts(m_tokenizer->vocabulary(), forTemplate.variables);
+    forTemplate.now = input.now;
+    auto rendering = m_template->render(forTemplate);
+    if (rendering && input.continueLast)
+        rendering->text.appendMarked(input.messages.back().content, static_cast<std::int32_t>(count));
+    return rendering;
+}
+
+std::optional<DialogEncoder::Reuse> DialogEncoder::longestMatch(const std::vector<TokenId>& tokens,
+                                                                std::string_view place) const {
+    const auto bytesOf = [&](TokenId id) {
+        return m_tokenizer->isSpecial(id) ? std::string_view() : m_tokenizer->bytes(id);
+    };
+    std::size_t bytes = 0;
+    std::size_t count = 0;
+    std::size_t ofText = 0; // ids up to the last one that gave bytes
+    for (; count < tokens.size(); ++count) {
+        const std::string_view piece = bytesOf(tokens[count]);
+        if (place.substr(bytes, piece.size()) != piece)
+            break;
+        bytes += piece.size();
+        if (!piece.empty())
+            ofText = count + 1;
+    }
+    // Control tokens behind the last common byte belong to the answer only if it is there as a whole.
+    if (count < tokens.size())
+        count = ofText;
+    if (bytes == 0)
+        return std::nullopt;
+    return Reuse{{0, bytes}, std::span(tokens).first(count)};
+}
+
+std::vector<DialogEncoder::Reuse> DialogEncoder::findReuse(const DialogInput& input, const Text& text) const {
+    std::vector<std::optional<Reuse>> best(input.messages.size());
+    for (const jinja::Mark& mark : text.marks()) {
+        if (mark.source < 0 || input.messages[static_cast<std::size_t>(mark.source)].tokens.empty())
+            continue;
+        const std::string_view place = std::string_view(text.bytes()).substr(mark.begin, mark.end - mark.begin);
+        auto match = longestMatch(input.messages[static_cast<std::size_t>(mark.source)].tokens, place);
+        auto& known = best[static_cast<std::size_t>(mark.source)];
+        if (!match || (known && known->ids.size() >= match->ids.size()))
+            continue;
+        match->range = {mark.begin, mark.begin + match->range.end};
+        known = match;
+    }
+    std::vector<Reuse> reuses;
+    for (const auto& reuse : best)
+        if (reuse)
+            reuses.push_back(*reuse);
+    std::sort(reuses.begin(), reuses.end(),
+              [](const Reuse& a, const Reuse& b) { return a.range.begin < b.range.begin; });
+    return reuses;
+}
+
+Result<void> DialogEncoder::appendText(const Text& text, TextRange range, Encoding& out) const {
+    const bool first = range.begin == 0;
+    if (range.begin == range.end && !first)
+        return {};
+    const Text piece = text.substr(range.begin, range.end - range.begin);
+    std::vector<TextRange> userText;
+    for (const jinja::Mark& mark : piece.marks())
+        userText.push_back({mark.begin, mark.end});
+    auto encoding = m_tokenizer->encode(piece.bytes(), {true, first, userText});
+    if (!encoding)
+        return tl::unexpected(encoding.error());
+    out.ids.insert(out.ids.end(), encoding->ids.begin(), encoding->ids.end());
+    for (const std::uint32_t end : encoding->ends)
+        out.ends.push_back(static_cast<std::uint32_t>(range.begin) + end);
+    return {};
+}
+
+Result<Encoding> DialogEncoder::encodeAround(const Text& text, const std::vector<Reuse>& reuses) const {
+    Encoding out;
+    std::size_t done = 0;
+    for (const Reuse& reuse : reuses) {
+        if (auto appended = appendText(text, {done, reuse.range.begin}, out); !appended)
+            return tl::unexpected(appended.error());
+        std::size_t at = reuse.range.begin;
+        for (const TokenId id : reuse.ids) {
+            at += m_tokenizer->isSpecial(id) ? 0 : m_tokenizer->bytes(id).size();
+            out.ids.push_back(id);
+            out.ends.push_back(static_cast<std::uint32_t>(at));
+        }
+        done = reuse.range.end;
+    }
+    if (auto appended = appendText(text, {done, text.size()}, out); !appended)
+        return tl::unexpected(appended.error());
+    return out;
+}
+
+Result<EncodedDialog> DialogEncoder::encode(const DialogInput& input) const {
+    if (auto checked = checkInput(input, *m_tokenizer); !checked)
+        return tl::unexpected(checked.error());
+    auto rendering = render(input);
+    if (!rendering)
+        return tl::unexpected(rendering.error());
+    const std::vector<Reuse> reuses = findReuse(input, rendering->text);
+    auto encoding = encodeAround(rendering->text, reuses);
+    if (!encoding)
+        return tl::unexpected(encoding.error());
+    EncodedDialog dialog;
+    dialog.messageRanges = tokenRanges(messageBytes(*rendering, input.messages.size()), *encoding);
+    for (const Reuse& reuse : reuses)
+        dialog.reusedAnswerTokens += static_cast<std::int64_t>(reuse.ids.size());
+    dialog.ids = std::move(encoding->ids);
+    dialog.text = rendering->text.bytes();
+    return dialog;
+}
+
+std::optional<Divergence> firstDifference(const EncodedDialog& prompt, std::span<const TokenId> previous) {
+    const std::size_t common = std::min(prompt.ids.size(), previous.size());
+    const auto different =
+        std::mismatch(prompt.ids.begin(), prompt.ids.begin() + static_cast<std::ptrdiff_t>(common), previous.begin());
+    const std::int64_t token = different.first - prompt.ids.begin();
+    if (token == static_cast<std::int64_t>(common))
+        return std::nullopt;
+    Divergence divergence{token, -1};
+    for (std::size_t i = 0; i < prompt.messageRanges.size() && divergence.message < 0; ++i)
+        if (prompt.messageRanges[i].second > token)
+            divergence.message = static_cast<std::int32_t>(i);
+    return divergence;
+}
+
+} // namespace kvscope::model
