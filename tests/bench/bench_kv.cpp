@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The cache at 1 k, 16 k and 65 k blocks of 16 slots: what one request, one token, one map costs. Pools are full: every
+// new block is an eviction, as in a program that has run for a while.
+#include <benchmark/benchmark.h>
+
+#include "engine/metrics/block_map_builder.h"
+#include "engine/sched/scheduler.h"
+#include "tests/support/kv_harness.h"
+
+using namespace kvscope;
+using namespace kvscope::kv;
+using namespace kvscope::test;
+
+namespace {
+
+constexpr int kBlockSize = 16;
+constexpr int kPromptTokens = 2048;
+
+CacheConfig poolOf(benchmark::State& state) {
+    return cacheConfig(static_cast<int>(state.range(0)), kBlockSize);
+}
+
+Tokens prompt(int number) {
+    return tokenRange(number * 100000, kPromptTokens);
+}
+
+AdmitRequest request(const Tokens& tokens, OwnerId owner = OwnerId(1)) {
+    AdmitRequest request;
+    request.tokens = tokens;
+    request.owner = owner;
+    return request;
+}
+
+/// Every block cached: the pool of a program that has answered for hours.
+void fill(KvCache& cache) {
+    for (int i = 0; cache.pool().counts()[0] >= static_cast<std::uint32_t>(cache.blocksFor(kPromptTokens)); ++i) {
+        const Tokens tokens = prompt(i);
+        Admission admission = std::move(cache.admit(request(tokens, OwnerId(i)), 0).value());
+        cache.advance(admission.table, std::span(tokens).subspan(static_cast<std::size_t>(admission.reusedTokens)), 0);
+    }
+}
+
+/// A prompt of 2,048 tokens whose beginning nobody has computed: 128 blocks taken and given back.
+void admitMiss(benchmark::State& state) {
+    KvCache cache(poolOf(state));
+    fill(cache);
+    const Tokens tokens = prompt(7'000);
+    for (auto _ : state) {
+        AdmitResult result = cache.admit(request(tokens), 0);
+        benchmark::DoNotOptimize(result);
+    }
+}
+BENCHMARK(admitMiss)->Arg(1024)->Arg(16384)->Arg(65536)->Unit(benchmark::kMicrosecond);
+
+/// The same, all of it cached: 127 blocks found, compared, taken out of the middle of the free list and put back.
+void admitHit(benchmark::State& state) {
+    KvCache cache(poolOf(state));
+    fill(cache);
+    const Tokens tokens = prompt(0);
+    for (auto _ : state) {
+        AdmitResult result = cache.admit(request(tokens), 0);
+        benchmark::DoNotOptimize(result);
+    }
+}
+BENCHMARK(admitHit)->Arg(1024)->Arg(16384)->Arg(65536)->Unit(benchmark::kMicrosecond);
+
+/// A miss with its cause found out: walks the pool once.
+void admitExplained(benchmark::State& state) {
+    KvCache cache(poolOf(state));
+    fill(cache);
+    const Tokens tokens = prompt(7'000);
+    AdmitRequest explained = request(tokens, OwnerId(999));
+    explained.explain = true;
+    for (auto _ : state) {
+        AdmitResult result = cache.admit(explained, 0);
+        benchmark::DoNotOptimize(result);
+    }
+}
+BENCHMARK(admitExplained)->Arg(1024)->Arg(16384)->Arg(65536)->Unit(benchmark::kMicrosecond);
+
+/// The life of a prompt of 2,048 tokens: 128 blocks evicted and taken, written, sealed, hashed, published, given back.
+void computePrompt(benchmark::State& state) {
+    KvCache cache(poolOf(state));
+    fill(cache);
+    Tokens tokens = prompt(7'000);
+    for (auto _ : state) {
+        ++tokens[0]; // another prompt each time
+        Admission admission = std::move(cache.admit(request(tokens), 0).value());
+        cache.advance(admission.table, tokens, 0);
+    }
+    if (cache.counters().totalEvictions() == 0)
+        state.SkipWithError("nothing was evicted");
+}
+BENCHMARK(computePrompt)->Arg(1024)->Arg(16384)->Arg(65536)->Unit(benchmark::kMicrosecond);
+
+/// The whole pool as 8 bytes a block, into memory that is there already.
+void blockMap(benchmark::State& state) {
+    KvCache cache(poolOf(state));
+    fill(cache);
+    metrics::BlockMapSnapshot map;
+    for (auto _ : state) {
+        metrics::buildBlockMap(cache.pool(), 1, 0, map);
+        benchmark::DoNotOptimize(map.cells.data());
+    }
+}
+BENCHMARK(blockMap)->Arg(1024)->Arg(16384)->Arg(65536)->Unit(benchmark::kMicrosecond);
+
+/// schedule() + complete() of a step with 16 answers of about 2,000 tokens each, one token each.
+void decodeStep(benchmark::State& state) {
+    KvCache cache(poolOf(state));
+    sched::SchedulerConfig config;
+    config.tokenBudget = 16 * kPromptTokens;
+    sched::Scheduler scheduler(cache, config);
+    for (int i = 0; i < 16; ++i) {
+        sched::SequenceSpec spec;
+        spec.owner = OwnerId(i);
+        spec.tokens = prompt(i);
+        spec.maxNewTokens = 1 << 30;
+        scheduler.submit(std::move(spec), 0);
+    }
+    std::vector<sched::DrawnToken> drawn;
+    for (auto _ : state) {
+        const sched::StepPlan& plan = scheduler.schedule(0);
+        drawn.assign(static_cast<std::size_t>(plan.draws), {1, false});
+        scheduler.complete(drawn, 0);
+    }
+}
+BENCHMARK(decodeStep)->Arg(65536)->Iterations(20000)->Unit(benchmark::kMicrosecond);
+
+} // namespace
+
+BENCHMARK_MAIN();
