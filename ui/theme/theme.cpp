@@ -62,17 +62,21 @@ QFont make(const QStringList& families, TextRole role, int weight) {
     return font;
 }
 
-} // namespace
-
-Theme Theme::load(ThemeKind kind) {
+QJsonObject tokensOf(ThemeKind kind) {
     initResources();
     QFile file(QStringLiteral(":/kvscope/tokens.json"));
     if (!file.open(QIODevice::ReadOnly))
         qFatal("resources/tokens.json is not compiled into this program");
-    const QJsonObject theme = QJsonDocument::fromJson(file.readAll())
-                                  .object()
-                                  .value(kind == ThemeKind::Dark ? QStringLiteral("dark") : QStringLiteral("light"))
-                                  .toObject();
+    return QJsonDocument::fromJson(file.readAll())
+        .object()
+        .value(kind == ThemeKind::Dark ? QStringLiteral("dark") : QStringLiteral("light"))
+        .toObject();
+}
+
+} // namespace
+
+Theme Theme::load(ThemeKind kind) {
+    const QJsonObject theme = tokensOf(kind);
     const QJsonObject c = theme.value(QStringLiteral("colors")).toObject();
     Theme t;
     t.kind = kind;
