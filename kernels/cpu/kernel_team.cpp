@@ -9,8 +9,6 @@ namespace {
 
 constexpr auto kSpin = std::chrono::microseconds(50);
 constexpr int kPausesPerClockRead = 64;
-/// Yields before parking. On a busy machine the sibling that everybody waits for may need this very core.
-constexpr int kYields = 64;
 
 inline void pauseCpu() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -83,11 +81,7 @@ void KernelTeam::waitWhile(std::atomic<std::int32_t>& value, std::int32_t old) {
             pauseCpu();
         }
     } while (std::chrono::steady_clock::now() < until);
-    for (int i = 0; i < kYields; ++i) {
-        if (value.load(std::memory_order_acquire) != old)
-            return;
-        std::this_thread::yield();
-    }
+    // On a busy machine the sibling that everybody waits for may need this very core.
     m_parked.fetch_add(1);
     while (value.load() == old)
         value.wait(old);

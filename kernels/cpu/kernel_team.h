@@ -13,7 +13,7 @@ namespace kvscope::kernels {
 /// A fixed team of threads that runs one body at a time, the caller being thread 0.
 ///
 /// Inside a body the threads meet at `barrier()`; waiting spins for about 50 microseconds (a step has some 150
-/// barriers, a system call at each would cost more than the work), then yields, then parks. Between runs workers park:
+/// barriers, a system call at each would cost more than the work), then parks. Between runs workers park:
 /// an idle team uses no processor time. A team of one has no worker threads and its barriers cost nothing.
 class KernelTeam {
 public:

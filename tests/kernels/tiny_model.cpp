@@ -26,6 +26,8 @@ std::uint16_t floatToHalf(float value) {
         return 0x7e00;
     if (magnitude >= 65520)
         return sign | 0x7c00;
+    if (magnitude == 0)
+        return sign;
     int exponent = 0;
     std::frexp(magnitude, &exponent);
     const int scale = std::max(exponent - 11, -24); // the unit of the last place
