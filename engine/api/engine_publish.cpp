@@ -146,6 +146,8 @@ void Engine::Impl::publishSequences() {
         add(*sequence);
     for (const sched::Sequence* sequence : m_model->scheduler->waiting())
         add(*sequence);
+    if (m_parts.observer)
+        m_parts.observer->sequences(now(), *rows);
     m_parts.listener.sequencesReady();
 }
 

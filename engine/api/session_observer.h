@@ -34,6 +34,8 @@ public:
     virtual void stepSample(const metrics::StepSample& sample) = 0;
     /// The whole pool, at most every 16 ms and only when its epoch moved. Differences are the observer's business.
     virtual void blockMap(const metrics::BlockMapSnapshot& map) = 0;
+    /// The sequence table, whenever it is published to the window.
+    virtual void sequences(Nanos /*time*/, const std::vector<SequenceRow>& /*rows*/) {}
     /// From the memory probe, 10 Hz, handed on by the engine thread.
     virtual void memorySample(const metrics::MemorySample& sample) = 0;
     virtual void sessionEnded(Nanos time) = 0;

@@ -101,8 +101,6 @@ template <class Visitor, class Record> void visitEvent(Visitor&& visit, Record& 
     visit("reused_tokens", r.reusedTokens);
     visit("done_tokens", r.doneTokens);
     visit("total_tokens", r.totalTokens);
-    visit("drawn_tokens", r.drawnTokens);
-    visit("sequence_length", r.sequenceLength);
     visit("message", r.message);
 }
 

@@ -29,6 +29,8 @@ class LogWriter {
 public:
     static Result<std::unique_ptr<LogWriter>> create(const std::string& path, LogFormat format,
                                                      const LogHeader& header);
+    /// Onto an open stream, which stays the caller's.
+    static Result<std::unique_ptr<LogWriter>> onStream(std::FILE* stream, LogFormat format, const LogHeader& header);
     /// A `.kvscope` segment that is readable at any time up to its last whole frame.
     static Result<std::unique_ptr<LogWriter>> createSegment(const std::string& path, const LogHeader& header);
     ~LogWriter();
@@ -43,15 +45,17 @@ public:
     std::uint64_t bytesWritten() const { return m_bytes; }
 
 private:
-    LogWriter(std::string path, LogFormat format, bool segment);
-    Result<void> openFile(const LogHeader& header);
+    enum class Target { File, Segment, Stream };
+    LogWriter(std::string path, LogFormat format, Target target);
+    Result<void> openFile();
+    void writeHeader(const LogHeader& header);
     Result<void> put(const std::string& bytes);
     Error writeError() const;
 
     std::string m_path;
     std::string m_partial; ///< the name while it is written
     LogFormat m_format;
-    bool m_segment;
+    Target m_target;
     std::FILE* m_file = nullptr;
     std::string m_pending; ///< text of the open frame
     Nanos m_frameStart = 0;

@@ -11,8 +11,6 @@ const char* eventKindName(EventKind kind) {
         return "waiting";
     case EventKind::Prefill:
         return "prefill";
-    case EventKind::Tokens:
-        return "tokens";
     case EventKind::Faulted:
         return "faulted";
     case EventKind::FileChanged:

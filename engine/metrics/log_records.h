@@ -76,15 +76,16 @@ enum class EventKind : std::uint8_t {
     Queued,
     Waiting,
     Prefill,
-    Tokens,
     Faulted,
     FileChanged,
     SessionEnded,
 };
-inline constexpr int kEventKindCount = 7;
+inline constexpr int kEventKindCount = 6;
 const char* eventKindName(EventKind kind); ///< "queued", "waiting", ... as written
 
-/// Something that happened to a request or to the engine. -1, 0 or "" = does not apply to this kind.
+/// Something that happened to a request or to the engine. Single tokens are left out: the step samples count them and
+/// the sequence tables say whose they were.
+/// -1, 0 or "" = does not apply to this kind.
 struct EventRecord {
     Nanos time = 0;
     EventKind kind = EventKind::Queued;
@@ -94,7 +95,6 @@ struct EventRecord {
     bool preempted = false;
     OwnerId lentTo;
     std::int64_t reusedTokens = 0, doneTokens = 0, totalTokens = 0; ///< prefill
-    std::int64_t drawnTokens = 0, sequenceLength = 0;               ///< tokens
     std::string message;                                            ///< faulted, file_changed
 
     bool operator==(const EventRecord&) const = default;

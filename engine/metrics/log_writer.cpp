@@ -37,17 +37,17 @@ LogFormat logFormatOf(const std::string& path) {
     return endsWith(".csv") ? LogFormat::Csv : endsWith(".kvscope") ? LogFormat::Kvscope : LogFormat::JsonLines;
 }
 
-LogWriter::LogWriter(std::string path, LogFormat format, bool segment)
+LogWriter::LogWriter(std::string path, LogFormat format, Target target)
     : m_path(std::move(path))
-    , m_partial(segment ? m_path : m_path + ".part")
+    , m_partial(target == Target::File ? m_path + ".part" : m_path)
     , m_format(format)
-    , m_segment(segment) {}
+    , m_target(target) {}
 
 LogWriter::~LogWriter() {
-    if (!m_file)
+    if (!m_file || m_target == Target::Stream)
         return;
     std::fclose(m_file);
-    if (!m_segment)
+    if (m_target == Target::File)
         std::remove(m_partial.c_str()); // never finished: no half file stays behind
 }
 
@@ -60,28 +60,43 @@ Error LogWriter::writeError() const {
 
 Result<std::unique_ptr<LogWriter>> LogWriter::create(const std::string& path, LogFormat format,
                                                      const LogHeader& header) {
-    std::unique_ptr<LogWriter> writer(new LogWriter(path, format, false));
-    return writer->openFile(header).map([&] { return std::move(writer); });
+    std::unique_ptr<LogWriter> writer(new LogWriter(path, format, Target::File));
+    return writer->openFile().map([&] {
+        writer->writeHeader(header);
+        return std::move(writer);
+    });
 }
 
 Result<std::unique_ptr<LogWriter>> LogWriter::createSegment(const std::string& path, const LogHeader& header) {
-    std::unique_ptr<LogWriter> writer(new LogWriter(path, LogFormat::Kvscope, true));
-    auto opened = writer->openFile(header);
-    if (opened)
+    std::unique_ptr<LogWriter> writer(new LogWriter(path, LogFormat::Kvscope, Target::Segment));
+    auto opened = writer->openFile();
+    if (opened) {
+        writer->writeHeader(header);
         opened = writer->closeFrame(); // a segment without a header would be unreadable after a crash
+    }
     return opened.map([&] { return std::move(writer); });
 }
 
-Result<void> LogWriter::openFile(const LogHeader& header) {
+Result<std::unique_ptr<LogWriter>> LogWriter::onStream(std::FILE* stream, LogFormat format, const LogHeader& header) {
+    std::unique_ptr<LogWriter> writer(new LogWriter("on the standard output", format, Target::Stream));
+    writer->m_file = stream;
+    writer->writeHeader(header);
+    return writer;
+}
+
+Result<void> LogWriter::openFile() {
     m_file = std::fopen(m_partial.c_str(), "wbe");
     if (!m_file)
         return tl::unexpected<Error>(writeError());
+    return {};
+}
+
+void LogWriter::writeHeader(const LogHeader& header) {
     m_frameStart = header.clockOrigin;
     if (m_format == LogFormat::Csv)
         appendCsvHeader(m_pending, header);
     else
         appendJsonHeader(m_pending, header);
-    return {};
 }
 
 Result<void> LogWriter::write(const LogRecord& record) {
@@ -130,11 +145,13 @@ Result<void> LogWriter::closeFrame() {
 Result<void> LogWriter::finish() {
     if (auto closed = closeFrame(); !closed)
         return closed;
+    if (m_target == Target::Stream)
+        return {};
     const int closed = std::fclose(m_file);
     m_file = nullptr;
-    if (closed != 0 || (!m_segment && std::rename(m_partial.c_str(), m_path.c_str()) != 0)) {
+    if (closed != 0 || (m_target == Target::File && std::rename(m_partial.c_str(), m_path.c_str()) != 0)) {
         Error error = writeError();
-        if (!m_segment)
+        if (m_target == Target::File)
             std::remove(m_partial.c_str());
         return tl::unexpected<Error>(std::move(error));
     }

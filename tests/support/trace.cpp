@@ -129,10 +129,7 @@ private:
 
     void start(std::size_t i) {
         Conversation& chat = m_chats[i];
-        for (const std::uint32_t block : chat.blocks)
-            if (cell(block).state == BlockState::Cached && cell(block).owner == i + 1)
-                cell(block) = {};
-        chat.blocks.clear();
+        chat.blocks.clear(); // what it had stays cached until somebody needs the room
         chat.request = RequestId(++m_lastRequest);
         chat.prompt = 60 + random(400);
         chat.wanted = 40 + random(120);
