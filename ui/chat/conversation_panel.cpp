@@ -178,6 +178,8 @@ ConversationPanel::ConversationPanel(ConversationListModel* model, const Theme& 
     head->addWidget(plus);
     column->addLayout(head);
 
+    // Before the list itself hears of it: a row that leaves makes the list choose a neighbour, which nobody asked for.
+    connect(model, &QAbstractItemModel::rowsAboutToBeRemoved, this, [this] { m_syncing = true; });
     m_list->setModel(model);
     m_list->setItemDelegate(m_delegate);
     m_list->setObjectName(QStringLiteral("conversationList"));

@@ -273,7 +273,7 @@ void ChatController::onFinished(const api::Answer& answer) {
         if (answer.error)
             m.error = sentenceOf(*answer.error);
         if (answer.cache.promptTokens > 0)
-            m.receipt = Receipt{answer.cache, answer.timings.ttftMs, answer.timings.decodeMs};
+            m.receipt = Receipt{answer.cache, answer.timings.ttftMs, answer.timings};
         else
             m.receipt.reset();
         const double decode = answer.timings.decodeMs / 1000;

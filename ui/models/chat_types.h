@@ -39,8 +39,8 @@ inline bool isRunning(MessageStatus status) {
 /// What the cache did for an answer, as shown in the receipt line and its details.
 struct Receipt {
     api::CacheReceipt cache;
-    double ttftMs = 0;
-    double decodeMs = 0;
+    double ttftMs = 0; ///< 0 = no token yet
+    api::Timings timings;
 };
 
 /// Why and how far an answer has not begun yet.

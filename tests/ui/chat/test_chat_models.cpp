@@ -9,8 +9,8 @@
 #include "ui/models/chat_session.h"
 #include "ui/models/chat_settings.h"
 #include "ui/models/chat_words.h"
-#include "ui/models/format.h"
 #include "ui/models/conversation_list_model.h"
+#include "ui/models/format.h"
 #include "ui/models/model_list_model.h"
 
 using namespace kvscope;

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/desktop.h"
+
+#include <QCoreApplication>
+#include <QFileInfo>
+#include <QSaveFile>
+#include <chrono>
+#include <cstdio>
+
+#include "engine/api/memory_probe.h"
+#include "engine/api/model_probe.h"
+#include "ui/models/format.h"
+
+namespace kvscope::desktop {
+namespace {
+
+constexpr int kFrameMs = 16;
+constexpr int kIdleMs = 100;
+constexpr int kHiddenMs = 250;
+constexpr Nanos kClosePatience = 2'000'000'000;
+constexpr const char* kProgram = "kvscope " KVSCOPE_VERSION;
+
+std::int64_t wallMillis() {
+    return store::systemWallClock()();
+}
+
+store::StoreOptions storeOptions(const store::DataFolder& folder) {
+    store::StoreOptions options;
+    options.database.path = folder.databasePath();
+    options.programVersion = KVSCOPE_VERSION;
+    return options;
+}
+
+metrics::RecorderOptions recorderOptions(const store::DataFolder& folder) {
+    metrics::RecorderOptions options;
+    options.folder = folder.sessionsPath();
+    return options;
+}
+
+metrics::LogFormat formatOf(const QString& path) {
+    return path.endsWith(QLatin1StringView(".csv"), Qt::CaseInsensitive)       ? metrics::LogFormat::Csv
+           : path.endsWith(QLatin1StringView(".kvscope"), Qt::CaseInsensitive) ? metrics::LogFormat::Kvscope
+                                                                               : metrics::LogFormat::JsonLines;
+}
+
+} // namespace
+
+Desktop::Desktop(const store::DataFolder& folder, const std::string& modelsFolder, api::EngineConfig engine)
+    : m_settings(QString::fromStdString(folder.path()) + QStringLiteral("/window.ini"), QSettings::IniFormat)
+    , m_config(std::move(engine))
+    , m_recorder(recorderOptions(folder))
+    , m_sessionRecorder(m_recorder, kProgram, wallMillis)
+    , m_store(m_clock, storeOptions(folder))
+    , m_bridge(m_store)
+    , m_engine(m_clock, &m_sessionRecorder)
+    , m_appearance(m_settings)
+    , m_models(QString::fromStdString(modelsFolder), [this](const std::string& path) { return probe(path); })
+    , m_chat(m_engine, m_bridge, m_clock, wallMillis)
+    , m_cockpit(m_clock, [this](OwnerId owner) { return m_chat.titleOf(owner); }) {
+    m_cockpit.setSource(&m_engine);
+    m_window = std::make_unique<ui::MainWindow>(ui::WindowParts{m_chat, m_cockpit, m_models, m_appearance, m_settings,
+                                                                [this](BlockId block) {
+                                                                    m_engine.queryBlock(block);
+                                                                    retime();
+                                                                },
+                                                                [this](OwnerId owner) { m_engine.queryOwner(owner); }});
+    connectWindow();
+    m_frame.setTimerType(Qt::PreciseTimer);
+    connect(&m_frame, &QTimer::timeout, this, &Desktop::frame);
+    m_frame.start(kIdleMs);
+}
+
+Desktop::~Desktop() {
+    m_frame.stop();
+    m_window.reset();
+    m_chat.savePartials(); // what runs is cut off now, and shown as interrupted at the next start
+    m_cockpit.setSource(nullptr);
+    const int unsaved = m_store.close(kClosePatience);
+    if (unsaved > 0)
+        std::fprintf(stderr, "%d changes could not be saved: the database does not take them.\n", unsaved);
+}
+
+void Desktop::connectWindow() {
+    ui::MainWindow& w = *m_window;
+    connect(&w, &ui::MainWindow::loadModelRequested, this, &Desktop::loadModel);
+    connect(&w, &ui::MainWindow::restartEngineRequested, this, [this] {
+        m_loading = true;
+        m_engine.restart();
+        retime();
+    });
+    connect(&w, &ui::MainWindow::saveSessionRequested, this, &Desktop::saveSession);
+    connect(&w, &ui::MainWindow::saveReportRequested, this, &Desktop::saveReport);
+    connect(&w, &ui::MainWindow::storeRetryRequested, this, [this] { m_store.retry(); });
+    connect(&w, &ui::MainWindow::shownChanged, this, [this](bool shown) {
+        m_shown = shown;
+        retime();
+    });
+    connect(&m_chat, &ui::ChatController::stateChanged, this, &Desktop::retime);
+    connect(&m_chat, &ui::ChatController::currentChanged, this, &Desktop::retime);
+    connect(&m_bridge, &StoreBridge::trouble, this, [this](const QString& path, const QString& sentence, int waiting) {
+        const QString detail = waiting > 0
+                                   ? tr("%1. %2 changes wait and are tried again by themselves; nothing is lost "
+                                        "while the program runs.")
+                                         .arg(path, ui::formatNumber(waiting))
+                                   : path;
+        m_window->setStoreTrouble(sentence, detail);
+    });
+}
+
+void Desktop::start() {
+    m_chat.start();
+    m_models.rescan();
+    m_window->show();
+    const QString model = modelToLoad();
+    if (!model.isEmpty())
+        loadModel(model);
+}
+
+void Desktop::raiseWindow() {
+    if (m_window->isMinimized())
+        m_window->showNormal();
+    m_window->show();
+    m_window->raise();
+    m_window->activateWindow();
+}
+
+QString Desktop::modelToLoad() const {
+    if (!m_config.modelPath.empty())
+        return QString::fromStdString(m_config.modelPath);
+    const QString last = m_settings.value(QStringLiteral("model/last")).toString();
+    if (QFileInfo::exists(last))
+        return last;
+    return m_models.rowCount() == 1 ? m_models.at(0).path : QString();
+}
+
+void Desktop::loadModel(const QString& path) {
+    m_models.addFile(path);
+    m_config.modelPath = QFileInfo(path).absoluteFilePath().toStdString();
+    m_loading = true;
+    m_engine.load(m_config);
+    retime();
+}
+
+Result<api::ModelProbe> Desktop::probe(const std::string& path) const {
+    return api::probeModel(path, m_config, api::availableMemory() + m_engineBytes);
+}
+
+// ---- frames ----
+
+void Desktop::frame() {
+    m_bridge.drain();
+    while (std::optional<api::Event> event = m_engine.nextEvent())
+        dispatch(*event);
+    m_chat.tick();
+    takeRecorderResults();
+    retime();
+}
+
+/// Sixty frames a second only while something is under way.
+void Desktop::retime() {
+    const bool busy = m_loading || m_saves > 0 || m_chat.anyRunning() || m_bridge.waiting();
+    const int wanted = !m_shown ? kHiddenMs : busy ? kFrameMs : kIdleMs;
+    if (m_frame.interval() != wanted)
+        m_frame.setInterval(wanted);
+}
+
+void Desktop::dispatch(const api::Event& event) {
+    if (const auto* detail = std::get_if<api::BlockDetailEvent>(&event))
+        m_cockpit.setBlockDetail(*detail);
+    m_chat.handleEvent(event);
+    m_window->handleEvent(event);
+    if (const auto* info = std::get_if<api::LoadedEvent>(&event)) {
+        onLoaded(info->info);
+    } else if (const auto* failed = std::get_if<api::LoadFailedEvent>(&event)) {
+        m_loading = false;
+        emit loadFailed(QString::fromStdString(failed->error.message));
+    } else if (std::holds_alternative<api::FaultedEvent>(event)) {
+        m_bridge.noteEvent("engine_faulted", "{}");
+    }
+}
+
+void Desktop::onLoaded(const api::ModelInfo& info) {
+    m_loading = false;
+    m_engineBytes = info.weightsBytes + info.bytesPerBlock * std::uint64_t(info.numBlocks);
+    m_bridge.setTokenizer(info.fingerprint);
+    const QFileInfo file(QString::fromStdString(info.path));
+    m_settings.setValue(QStringLiteral("model/last"), file.absoluteFilePath());
+    store::StoredModel model;
+    model.path = info.path;
+    model.size = info.fileBytes;
+    model.modified = file.lastModified().toSecsSinceEpoch();
+    model.fingerprint = info.fingerprint;
+    m_store.noteModel(std::move(model));
+    emit loaded(info);
+}
+
+// ---- files ----
+
+void Desktop::saveSession(const QString& path) {
+    metrics::Recorder::SaveRequest request;
+    request.path = path.toStdString();
+    request.format = formatOf(path);
+    m_recorder.save(std::move(request));
+    ++m_saves;
+    retime();
+}
+
+void Desktop::takeRecorderResults() {
+    while (std::optional<metrics::Recorder::SaveResult> result = m_recorder.nextResult()) {
+        if (result->job > 0)
+            --m_saves;
+        if (result->error)
+            m_window->say(QString::fromStdString(result->error->message));
+        else if (result->job > 0)
+            m_window->say(tr("Session saved: %1, %2 records")
+                              .arg(QFileInfo(QString::fromStdString(result->path)).fileName(),
+                                   ui::formatNumber(std::int64_t(result->records))));
+    }
+}
+
+void Desktop::saveReport(const QString& path, const QString& sentence) {
+    QSaveFile file(path);
+    QString text = QStringLiteral("%1\n\n%2\n\nModel: %3\n")
+                       .arg(QLatin1StringView(kProgram), sentence, QString::fromStdString(m_config.modelPath));
+    if (const metrics::StepSample* sample = m_cockpit.latest())
+        text += QStringLiteral("Steps: %1\nBlocks: %2 of %3 tokens\nRunning: %4, waiting: %5\nPreemptions: %6, "
+                               "evictions: %7, copies: %8\n")
+                    .arg(sample->step)
+                    .arg(sample->numBlocks)
+                    .arg(sample->blockSize)
+                    .arg(sample->running)
+                    .arg(sample->waiting)
+                    .arg(sample->totalPreemptions)
+                    .arg(sample->totalEvictions)
+                    .arg(sample->totalCopies);
+    if (!file.open(QIODevice::WriteOnly) || file.write(text.toUtf8()) < 0 || !file.commit())
+        m_window->say(tr("The report could not be written: %1").arg(file.errorString()));
+}
+
+} // namespace kvscope::desktop

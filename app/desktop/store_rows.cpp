@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/desktop/store_rows.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ui/models/chat_settings.h"
+
+namespace kvscope::desktop {
+namespace {
+
+constexpr api::MissReason kReasons[] = {api::MissReason::None,      api::MissReason::Disabled,
+                                        api::MissReason::ColdStart, api::MissReason::ShorterThanBlock,
+                                        api::MissReason::Diverged,  api::MissReason::Evicted};
+constexpr api::FinishReason kFinishes[] = {api::FinishReason::Stop, api::FinishReason::Length,
+                                           api::FinishReason::Cancelled, api::FinishReason::Error};
+
+api::MissReason missReasonOf(const std::string& name) {
+    for (const api::MissReason reason : kReasons)
+        if (name == api::missReasonName(reason))
+            return reason;
+    return api::MissReason::None;
+}
+
+api::FinishReason finishReasonOf(const std::string& name) {
+    for (const api::FinishReason reason : kFinishes)
+        if (name == api::finishReasonName(reason))
+            return reason;
+    return api::FinishReason::Stop;
+}
+
+ui::Receipt receiptOf(const store::Receipt& row) {
+    ui::Receipt receipt;
+    api::CacheReceipt& c = receipt.cache;
+    c.promptTokens = row.promptTokens;
+    c.reusedTokens = row.reusedTokens;
+    c.computedTokens = row.computedTokens;
+    c.newBlocks = std::int32_t(row.newBlocks);
+    c.preemptions = std::int32_t(row.preemptions);
+    c.swappedBlocks = std::int32_t(row.swappedBlocks);
+    c.blocksPeak = std::int32_t(row.blocksPeak);
+    c.blocksAvailableAfter = std::int32_t(row.blocksAvailableAfter);
+    c.blocksCachedAfter = std::int32_t(row.blocksCachedAfter);
+    c.blockSize = std::int32_t(row.blockSize);
+    c.missReason = missReasonOf(row.cause);
+    c.divergingToken = row.divergingToken;
+    receipt.ttftMs = row.ttftMs;
+    receipt.timings.queueMs = row.queueMs;
+    receipt.timings.prefillMs = row.prefillMs;
+    receipt.timings.decodeMs = row.decodeMs;
+    receipt.timings.ttftMs = row.ttftMs;
+    receipt.timings.e2eMs = row.e2eMs;
+    return receipt;
+}
+
+store::Receipt rowOf(const ui::Receipt& receipt, std::size_t answerTokens) {
+    const api::CacheReceipt& c = receipt.cache;
+    store::Receipt row;
+    row.promptTokens = c.promptTokens;
+    row.reusedTokens = c.reusedTokens;
+    row.computedTokens = c.computedTokens;
+    row.answerTokens = std::int64_t(answerTokens);
+    row.newBlocks = std::max(0, c.newBlocks);
+    row.preemptions = c.preemptions;
+    row.swappedBlocks = c.swappedBlocks;
+    row.blocksPeak = c.blocksPeak;
+    row.blocksAvailableAfter = c.blocksAvailableAfter;
+    row.blocksCachedAfter = c.blocksCachedAfter;
+    row.blockSize = c.blockSize;
+    row.cause = api::missReasonName(c.missReason);
+    row.divergingToken = c.divergingToken;
+    row.queueMs = receipt.timings.queueMs;
+    row.prefillMs = receipt.timings.prefillMs;
+    row.decodeMs = receipt.timings.decodeMs;
+    row.ttftMs = receipt.ttftMs;
+    row.e2eMs = receipt.timings.e2eMs;
+    return row;
+}
+
+std::optional<store::MessageTokens> tokensOf(const ui::ChatMessage& answer, const std::string& tokenizer) {
+    if (answer.tokens.empty())
+        return std::nullopt;
+    return store::MessageTokens{tokenizer, answer.tokens, std::nullopt};
+}
+
+ui::MessageStatus statusOf(const store::Message& row) {
+    switch (row.status) {
+    case store::MessageStatus::Complete:
+        return ui::MessageStatus::Done;
+    case store::MessageStatus::Error:
+        return ui::MessageStatus::Failed;
+    case store::MessageStatus::Interrupted:
+        return finishReasonOf(row.finishReason) == api::FinishReason::Cancelled ? ui::MessageStatus::Stopped
+                                                                                : ui::MessageStatus::Interrupted;
+    case store::MessageStatus::Generating: // of this run and no longer known to it: it will not go on
+        return ui::MessageStatus::Interrupted;
+    }
+    return ui::MessageStatus::Done;
+}
+
+ui::ChatMessage messageOf(const store::Message& row) {
+    ui::ChatMessage m;
+    m.id = row.id.value();
+    m.role = row.role == store::Role::User ? ui::MessageRole::User : ui::MessageRole::Assistant;
+    m.status = statusOf(row);
+    m.text = QString::fromStdString(row.text);
+    m.error = QString::fromStdString(row.error);
+    m.reason = finishReasonOf(row.finishReason);
+    if (row.tokens)
+        m.tokens = row.tokens->ids;
+    if (row.receipt) {
+        m.receipt = receiptOf(*row.receipt);
+        const double seconds = row.receipt->decodeMs / 1000;
+        m.tokensPerSecond =
+            seconds > 0 && row.receipt->answerTokens > 1 ? double(row.receipt->answerTokens - 1) / seconds : 0;
+    }
+    m.settings = ui::settingsFromJson(QByteArray::fromStdString(row.settings));
+    m.model = QString::fromStdString(row.model);
+    m.createdMs = row.created;
+    return m;
+}
+
+} // namespace
+
+ui::Conversation conversationOf(const store::Conversation& row) {
+    ui::Conversation c;
+    c.id = row.id.value();
+    c.title = QString::fromStdString(row.title);
+    c.systemPrompt = QString::fromStdString(row.systemPrompt);
+    c.createdMs = row.created;
+    c.updatedMs = row.updated;
+    c.settings = ui::settingsFromJson(QByteArray::fromStdString(row.settings));
+    return c;
+}
+
+std::vector<ui::ChatMessage> pathOf(const store::ConversationContent& content) {
+    std::unordered_map<std::int64_t, const store::Message*> byId;
+    for (const store::Message& message : content.messages)
+        byId.emplace(message.id.value(), &message);
+    std::vector<ui::ChatMessage> path;
+    store::MessageId at = content.conversation.activeLeaf;
+    while (at.valid() && path.size() <= content.messages.size()) {
+        const auto it = byId.find(at.value());
+        if (it == byId.end())
+            break;
+        if (it->second->role != store::Role::System)
+            path.push_back(messageOf(*it->second));
+        at = it->second->parent;
+    }
+    std::reverse(path.begin(), path.end());
+    return path;
+}
+
+store::AnswerProgress progressOf(const ui::ChatMessage& answer, const std::string& tokenizer) {
+    return {store::MessageId(answer.id), answer.text.toStdString(), {}, tokensOf(answer, tokenizer)};
+}
+
+store::AnswerEnd endOf(const ui::ChatMessage& answer, const std::string& tokenizer) {
+    store::AnswerEnd end;
+    end.answer = store::MessageId(answer.id);
+    end.status = answer.status == ui::MessageStatus::Failed    ? store::MessageStatus::Error
+                 : answer.status == ui::MessageStatus::Stopped ? store::MessageStatus::Interrupted
+                                                               : store::MessageStatus::Complete;
+    end.text = answer.text.toStdString();
+    end.finishReason = api::finishReasonName(answer.reason);
+    end.error = answer.error.toStdString();
+    end.tokens = tokensOf(answer, tokenizer);
+    if (answer.receipt)
+        end.receipt = rowOf(*answer.receipt, answer.tokens.size());
+    return end;
+}
+
+} // namespace kvscope::desktop

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QMainWindow>
+#include <QTimer>
+#include <functional>
+
+#include "engine/api/sources.h"
+#include "ui/theme/apply_theme.h"
+#include "ui/window/arrangement.h"
+
+class QMenu;
+class QSettings;
+class QSplitter;
+
+namespace kvscope::ui {
+
+class Appearance;
+class BlockLink;
+class BlockMapPanel;
+class ChatController;
+class ChatPanel;
+class CockpitController;
+class ConversationPanel;
+class DockArea;
+class ModelListModel;
+class StatusBar;
+class TopBar;
+
+/// What the window shows and asks; all of it outlives the window.
+struct WindowParts {
+    ChatController& chat;
+    CockpitController& cockpit;
+    ModelListModel& models;
+    Appearance& appearance;
+    QSettings& settings; ///< arrangement, size, workspace
+    std::function<void(BlockId)> askBlock;
+    std::function<void(OwnerId)> askOwner;
+};
+
+/// The one window: bar, conversations, chat, cockpit, status. It knows no engine and no database: it is fed events and
+/// says by signals what the user wants.
+class MainWindow final : public QMainWindow {
+    Q_OBJECT
+public:
+    explicit MainWindow(WindowParts parts);
+    ~MainWindow() override;
+
+    /// Events that concern the window: models, engine, blocks. Chat events go to the controller.
+    void handleEvent(const api::Event& event);
+    /// The database cannot be written; an empty sentence takes the notice away.
+    void setStoreTrouble(const QString& sentence, const QString& detail);
+    /// A sentence at the lower end of the chat that goes away by itself.
+    void say(const QString& sentence);
+
+    ChatPanel* chatPanel() const { return m_chatPanel; }
+    ConversationPanel* conversationPanel() const { return m_side; }
+    DockArea* docks() const { return m_docks; }
+    TopBar* topBar() const { return m_top; }
+    StatusBar* status() const { return m_status; }
+    BlockMapPanel* blockMap() const { return m_map; }
+
+    int workspace() const { return m_workspace; }
+    void setWorkspace(int workspace);
+
+signals:
+    void loadModelRequested(const QString& path);
+    void restartEngineRequested();
+    void saveReportRequested(const QString& path, const QString& sentence);
+    void saveSessionRequested(const QString& path);
+    void storeRetryRequested();
+    void shownChanged(bool shown); ///< false while minimised or hidden
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+    void closeEvent(QCloseEvent* event) override;
+    void showEvent(QShowEvent* event) override;
+    void hideEvent(QHideEvent* event) override;
+    void changeEvent(QEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    // construction
+    void buildBody();
+    void buildShortcuts();
+    void connectParts();
+    QMenu* makeMenu();
+    // layout, main_window_layout.cpp
+    QString arrangementKey() const;
+    void loadArrangement();
+    void saveArrangement();
+    void applyWindowClass();
+    void applyBodySizes();
+    void toggleSide();
+    void showSideOverlay(bool show);
+    void resetLayout();
+    // behaviour
+    void applyAppearance();
+    void refreshStatus();
+    void refreshTitle();
+    void onLoading(const api::LoadingEvent& event);
+    void onLoaded(const api::ModelInfo& info);
+    void onLoadFailed(const api::LoadFailedEvent& event);
+    void onFaulted(const api::FaultedEvent& event);
+    void openModelFile();
+    void openModelPicker();
+    void saveSession();
+    void showAbout();
+    void showShortcuts();
+    void escape();
+    void confirmRemoved(const QString& title);
+
+    WindowParts m_parts;
+    TopBar* m_top;
+    QSplitter* m_body;
+    ConversationPanel* m_side;
+    ChatPanel* m_chatPanel;
+    DockArea* m_docks;
+    BlockMapPanel* m_map = nullptr;
+    StatusBar* m_status;
+    BlockLink* m_link = nullptr;
+    QTimer m_statusTimer;
+    QTimer m_saveLayoutTimer;
+    QTimer m_removedNotice; ///< after which the notice with Undo goes
+    WindowClass m_class = WindowClass::Normal;
+    Arrangement m_arrangement;
+    int m_workspace = 1;
+    bool m_sideShown = true;    ///< as the user wants it where there is room
+    bool m_sideOverlay = false; ///< over the chat, where there is none
+    bool m_applying = false;
+    api::ModelInfo m_model;
+    bool m_hasModel = false;
+};
+
+} // namespace kvscope::ui
