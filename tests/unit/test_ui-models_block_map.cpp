@@ -5,6 +5,7 @@
 
 #include "ui/models/block_map_layout.h"
 #include "ui/models/block_map_raster.h"
+#include "ui/models/block_map_viewport.h"
 
 using namespace kvscope;
 using namespace kvscope::ui;
@@ -149,6 +150,48 @@ private slots:
         QCOMPARE(map.cellsIn({0, 0, 7, 7}), QRect(QPoint(0, 0), QPoint(0, 0)));
         QCOMPARE(map.cellsIn({6, 6, 2, 2}), QRect(QPoint(0, 0), QPoint(1, 1)));
         QVERIFY(map.cellsIn({5000, 0, 10, 10}).isEmpty());
+    }
+
+    void zoomKeepsWhatIsUnderThePointer() {
+        for (const int blocks : {64, 4096, 131072, 1'000'000}) {
+            BlockMapViewport view;
+            view.setArea(blocks, {700, 300}, 1);
+            QVERIFY(view.fitted());
+            // Not so far right or down that the edge of the larger map stops the view before the anchor does.
+            const QPoint anchor(231, std::min(100, view.layout().size().height() - 1));
+            const int before = view.layout().blocksOf(view.cellAt(anchor)).begin;
+            const int perCell = view.layout().blocksPerCell();
+            for (int step = 0; step < 30 && view.canZoomIn(); ++step) {
+                view.zoom(1, anchor);
+                QCOMPARE(view.layout().blocksPerCell(), 1);
+                const int now = view.cellAt(anchor);
+                QVERIFY(now >= 0);
+                QVERIFY2(std::abs(now - before) <= std::max(1, perCell), "the map slid away under the pointer");
+            }
+            QVERIFY(view.layout().pitch() >= 40);
+            for (int step = 0; step < 60 && !view.fitted(); ++step)
+                view.zoom(-1, anchor);
+            QVERIFY(view.fitted());
+            QCOMPARE(view.origin(), QPoint(0, 0));
+        }
+    }
+    void panningStaysOnTheMap() {
+        BlockMapViewport view;
+        view.setArea(4096, {700, 300}, 1);
+        view.panBy({-50, -50});
+        QCOMPARE(view.origin(), QPoint(0, 0)); // all of it is seen
+        for (int i = 0; i < 5; ++i)
+            view.zoom(1, {350, 150});
+        view.panBy({100000, 100000});
+        QCOMPARE(view.origin(), QPoint(0, 0));
+        view.panBy({-100000, -100000});
+        QCOMPARE(view.visible().bottomRight(), QRect(QPoint(0, 0), view.layout().size()).bottomRight());
+        view.reveal(0);
+        QVERIFY(view.visible().contains(view.layout().cellRect(0)));
+        view.reveal(4095);
+        QVERIFY(view.visible().contains(view.layout().cellRect(4095)));
+        view.setArea(2048, {700, 300}, 1); // another pool: nothing of the old view makes sense
+        QVERIFY(view.fitted());
     }
 
     void everyStateLooksDifferent() {
