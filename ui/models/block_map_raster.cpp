@@ -307,4 +307,14 @@ void BlockMapRaster::paintCellBlended(QImage& image, QPoint origin, const Source
     copyTile(image, origin + m_layout.cellRect(cell).topLeft(), mixed.data());
 }
 
+void BlockMapRaster::paintCellFramed(QImage& image, QPoint origin, const Source& source, int cell, QRgb frame) {
+    const int pitch = m_layout.pitch(), side = m_layout.side();
+    const QRgb* pixels = tile(lookOf(source, cell));
+    std::vector<QRgb> framed(pixels, pixels + pitch * pitch);
+    for (int i = 0; i < side; ++i)
+        for (const int at : {i, (side - 1) * pitch + i, i * pitch, i * pitch + side - 1})
+            framed[std::size_t(at)] = frame;
+    copyTile(image, origin + m_layout.cellRect(cell).topLeft(), framed.data());
+}
+
 } // namespace kvscope::ui

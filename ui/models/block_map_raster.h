@@ -37,6 +37,8 @@ public:
     /// One cell, as it is (`blend` = 1) or mixed with `over` (0 = only `over`).
     void paintCell(QImage& image, QPoint origin, const Source& source, int cell);
     void paintCellBlended(QImage& image, QPoint origin, const Source& source, int cell, QRgb over, double blend);
+    /// One cell in a frame of one pixel: how a fresh block is told without motion.
+    void paintCellFramed(QImage& image, QPoint origin, const Source& source, int cell, QRgb frame);
 
 private:
     struct Look { ///< everything that the pixels of a tile depend on
