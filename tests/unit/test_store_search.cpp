@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The search index against a brute-force scan of the same database, after any history of changes.
+#include <QTest>
+
+#include <random>
+#include <set>
+
+#include "engine/store/conversation_store.h"
+#include "engine/store/fold.h"
+#include "tests/support/temp_dir.h"
+
+using namespace kvscope;
+using namespace kvscope::store;
+
+namespace {
+
+const char* const kWords[] = {"Cache",
+                              "BLOCK",
+                              "stra\xC3\x9F"
+                              "e",
+                              "STRASSE",
+                              "\xC3\x84nderung",
+                              "\xE4\xB8\xAD\xE6\x96\x87\xE5\xAD\x97",
+                              "\xF0\x9F\x98\x80",
+                              "o'clock",
+                              "\"quoted\"",
+                              "100%",
+                              "a_b",
+                              "\xFF\xFE",
+                              "\xCE\xA3\xCE\xAF\xCF\x83\xCF\x85\xCF\x86\xCE\xBF\xCF\x82",
+                              "AND",
+                              "NEAR(",
+                              "*",
+                              "caf\x65\xCC\x81"};
+
+class Texts {
+public:
+    explicit Texts(std::uint32_t seed) : m_random(seed) {}
+    std::string operator()() {
+        std::string text;
+        for (std::uint32_t i = m_random() % 12; i > 0; --i)
+            text += std::string(kWords[m_random() % std::size(kWords)]) + (m_random() % 3 ? " " : "");
+        if (m_random() % 10 == 0)
+            text += std::string("x\0y", 3);
+        return text;
+    }
+    std::uint32_t below(std::size_t n) { return static_cast<std::uint32_t>(m_random() % n); }
+
+private:
+    std::mt19937 m_random;
+};
+
+/// Rows of an index that contain the folded text as a phrase.
+std::set<std::int64_t> byIndex(SQLite::Database& db, const std::string& table, const std::string& folded) {
+    std::string phrase = "\"";
+    for (const char c : folded)
+        phrase += c == '"' ? std::string("\"\"") : std::string(1, c);
+    phrase += '"';
+    SQLite::Statement select(db, "SELECT rowid FROM " + table + " WHERE " + table + " MATCH ?");
+    select.bind(1, phrase);
+    std::set<std::int64_t> rows;
+    while (select.executeStep())
+        rows.insert(select.getColumn(0).getInt64());
+    return rows;
+}
+
+std::set<std::int64_t> byScan(SQLite::Database& db, const std::string& table, const std::string& column,
+                              const std::string& folded) {
+    SQLite::Statement select(db, "SELECT id, " + column + " FROM " + table);
+    std::set<std::int64_t> rows;
+    while (select.executeStep())
+        if (foldCase(select.getColumn(1).getString()).find(folded) != std::string::npos)
+            rows.insert(select.getColumn(0).getInt64());
+    return rows;
+}
+
+/// FTS5's own comparison of an external-content index with its table; it fails on any missing or stale entry.
+void checkIndex(SQLite::Database& db, const std::string& table) {
+    db.exec("INSERT INTO " + table + "(" + table + ", rank) VALUES ('integrity-check', 1)");
+}
+
+} // namespace
+
+class TestStoreSearch : public QObject {
+    Q_OBJECT
+private slots:
+    void foldingFindsWhatPeopleCallTheSame() {
+        QCOMPARE(foldCase("STRASSE"), foldCase("stra\xC3\x9F"
+                                               "e"));
+        QCOMPARE(foldCase("\xC3\x84"), foldCase("\xC3\xA4"));
+        QCOMPARE(foldCase("caf\xC3\xA9"), foldCase("CAFe\xCC\x81"));          // composed or not
+        QCOMPARE(foldCase("\xCE\xA3\xCF\x82"), foldCase("\xCF\x83\xCF\x83")); // final sigma
+        QCOMPARE(foldCase("\xE4\xB8\xAD"), std::string("\xE4\xB8\xAD"));
+        QCOMPARE(foldCase(std::string_view("a\0b\xFF", 4)), std::string("a\xEF\xBF\xBD"
+                                                                        "b\xEF\xBF\xBD"));
+        QCOMPARE(foldCase(""), std::string());
+    }
+
+    void indexEqualsAScanAfterAnyHistory() {
+        test::TempDir dir;
+        DatabaseOptions options;
+        options.path = dir.file("kvscope.db");
+        auto database = Database::open(options);
+        QVERIFY(database);
+        SQLite::Database& db = (*database)->handle();
+        WallMillis now = 1;
+        ConversationStore store(**database, [&] { return ++now; });
+        Texts texts(11);
+        struct Open {
+            ConversationId chat;
+            MessageId answer;
+        };
+        std::vector<ConversationId> chats;
+        std::vector<Open> open;
+        std::size_t hits = 0;
+        for (int i = 0; i < 1500; ++i) {
+            switch (texts.below(chats.empty() ? 1 : 8)) {
+            case 0:
+                chats.push_back(store.create({texts(), "", "", ""})->id);
+                break;
+            case 1:
+                (void)store.rename(chats[texts.below(chats.size())], texts(), true);
+                break;
+            case 2:
+            case 3:
+            case 4: {
+                NewTurn turn;
+                turn.conversation = chats[texts.below(chats.size())];
+                turn.text = texts();
+                if (const auto made = store.addTurn(turn, RunId()))
+                    open.push_back({turn.conversation, made->answer->id});
+                break;
+            }
+            case 5:
+                if (!open.empty())
+                    (void)store.saveProgress({open[texts.below(open.size())].answer, texts(), "", {}});
+                break;
+            case 6:
+                if (!open.empty()) {
+                    AnswerEnd end;
+                    end.answer = open.back().answer;
+                    end.text = texts();
+                    (void)store.endAnswer(end);
+                    open.pop_back();
+                }
+                break;
+            default:
+                if (texts.below(10) == 0) {
+                    (void)store.remove(chats[texts.below(chats.size())]);
+                    (void)store.purgeDeleted(now + 1);
+                }
+            }
+            if (i % 300 != 299)
+                continue;
+            checkIndex(db, "message_search");
+            checkIndex(db, "conversation_search");
+            for (const char* word : kWords) {
+                const std::string folded = foldCase(word);
+                if (std::count_if(folded.begin(), folded.end(), [](char c) { return (c & 0xC0) != 0x80; }) < 3)
+                    continue; // below three characters the search scans
+                const auto expected = byScan(db, "message", "text", folded);
+                QVERIFY2(byIndex(db, "message_search", folded) == expected, word);
+                QVERIFY2(byIndex(db, "conversation_search", folded) == byScan(db, "conversation", "title", folded),
+                         word);
+                hits += expected.size();
+            }
+        }
+        QVERIFY(hits > 500);
+    }
+};
+
+QTEST_APPLESS_MAIN(TestStoreSearch)
+#include "test_store_search.moc"
