@@ -43,6 +43,10 @@ struct Verb {
 Verb addGenerate(CLI::App& app);
 Verb addLogits(CLI::App& app);
 Verb addInspect(CLI::App& app);
+// app/cli/text_commands.cpp
+Verb addTokenize(CLI::App& app);
+Verb addDetokenize(CLI::App& app);
+Verb addRender(CLI::App& app);
 
 /// The text of a file; CommandError with a sentence when it cannot be read. "-" is standard input.
 std::string readTextFile(const std::string& path);

@@ -35,6 +35,9 @@ int main(int argc, char** argv) {
         cli::addGenerate(app),
         cli::addLogits(app),
         cli::addInspect(app),
+        cli::addTokenize(app),
+        cli::addDetokenize(app),
+        cli::addRender(app),
     };
     try {
         app.parse(argc, argv);
