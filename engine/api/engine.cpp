@@ -171,8 +171,7 @@ void Engine::Impl::submit(Request request, Nanos arrival) {
         return refuse({ErrorCode::InvalidArgument, "A request with this id is still running."});
     if (auto ok = validate(request.sampling); !ok)
         return refuse(ok.error());
-    auto prompt = encodePrompt(request.prompt, *m_model->tokenizer, m_model->vocab,
-                               [this](RequestId id) { return keptTokens(id); });
+    auto prompt = m_model->prompts->encode(request.prompt, [this](RequestId id) { return keptTokens(id); });
     if (!prompt)
         return refuse(prompt.error());
 

@@ -112,11 +112,12 @@ private:
         auto vocabulary = model::vocabularyFromGguf(file.metadata());
         if (!vocabulary)
             return tl::unexpected(vocabulary.error());
-        m_out->info.hasChatTemplate = !vocabulary->chatTemplate.empty();
         auto tokenizer = model::Tokenizer::create(std::move(*vocabulary));
         if (!tokenizer)
             return tl::unexpected(tokenizer.error());
         m_out->tokenizer = std::move(*tokenizer);
+        m_out->prompts = std::make_unique<PromptEncoder>(m_out->tokenizer, m_config.vocab);
+        m_out->info.hasChatTemplate = m_out->prompts->takesDialogs();
         return {};
     }
 

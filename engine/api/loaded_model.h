@@ -8,6 +8,7 @@
 
 #include "engine/api/engine_config.h"
 #include "engine/api/pool_plan.h"
+#include "engine/api/prompt_encoder.h"
 #include "engine/api/sources.h"
 #include "engine/exec/model_runner.h"
 #include "engine/kv/kv_cache.h"
@@ -26,6 +27,7 @@ struct LoadedModel {
     std::int32_t scoreCapacity = 0; ///< most tokens of a step that gives out logits of prompt positions
     std::vector<model::FileIdentity> files;
     std::shared_ptr<const model::Tokenizer> tokenizer;
+    std::unique_ptr<PromptEncoder> prompts;
     std::unique_ptr<kernels::Backend> backend;
     std::unique_ptr<exec::ModelRunner> runner;
     std::unique_ptr<kv::KvCache> cache;

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/api/prompt_encoder.h"
 
-#include <algorithm>
-
 namespace kvscope::api {
 
-namespace {
+PromptEncoder::PromptEncoder(std::shared_ptr<const model::Tokenizer> tokenizer, std::int32_t vocab)
+    : m_tokenizer(std::move(tokenizer))
+    , m_dialogs(model::DialogEncoder::create(m_tokenizer))
+    , m_vocab(vocab) {}
 
-Result<std::vector<TokenId>> encodeText(const std::string& text, bool addBos, const model::Tokenizer& tokenizer) {
+Result<std::vector<TokenId>> PromptEncoder::encodeText(const std::string& text, bool addBos) const {
     model::EncodeOptions options;
     options.addBos = addBos;
-    auto encoding = tokenizer.encode(text, options);
+    auto encoding = m_tokenizer->encode(text, options);
     if (!encoding)
         return tl::unexpected(encoding.error());
     return std::move(encoding->ids);
 }
 
-Result<std::vector<TokenId>> checkIds(const std::vector<TokenId>& ids, std::int32_t vocab) {
+Result<std::vector<TokenId>> PromptEncoder::checkIds(const std::vector<TokenId>& ids) const {
     for (const TokenId id : ids)
-        if (id < 0 || id >= vocab)
+        if (id < 0 || id >= m_vocab)
             return fail(ErrorCode::InvalidArgument, "There is no token " + std::to_string(id) +
-                                                        "; this model's ids go from 0 to " + std::to_string(vocab - 1) +
-                                                        ".");
+                                                        "; this model's ids go from 0 to " +
+                                                        std::to_string(m_vocab - 1) + ".");
     return ids;
 }
 
-Result<std::vector<TokenId>> encodeFork(const ForkPrompt& fork, const model::Tokenizer& tokenizer, std::int32_t vocab,
-                                        const FindTokens& findTokens) {
+Result<std::vector<TokenId>> PromptEncoder::encodeFork(const ForkPrompt& fork, const FindTokens& findTokens) const {
     const std::vector<TokenId>* source = findTokens(fork.of);
     if (!source)
         return fail(ErrorCode::NotFound, "The request to fork from is not known, or was not kept for forks.");
@@ -37,33 +37,47 @@ Result<std::vector<TokenId>> encodeFork(const ForkPrompt& fork, const model::Tok
                                                     " tokens.");
     std::vector<TokenId> ids(source->begin(), source->begin() + at);
     auto rest = std::holds_alternative<TokenPrompt>(fork.then)
-                    ? checkIds(std::get<TokenPrompt>(fork.then).ids, vocab)
-                    : encodeText(std::get<TextPrompt>(fork.then).text, false, tokenizer);
+                    ? checkIds(std::get<TokenPrompt>(fork.then).ids)
+                    : encodeText(std::get<TextPrompt>(fork.then).text, false);
     if (!rest)
         return tl::unexpected(rest.error());
     ids.insert(ids.end(), rest->begin(), rest->end());
     return ids;
 }
 
-} // namespace
+Result<EncodedPrompt> PromptEncoder::encodeDialog(const DialogPrompt& dialog) const {
+    if (!m_dialogs)
+        return tl::unexpected(m_dialogs.error());
+    model::DialogInput input;
+    for (const DialogMessage& message : dialog.messages)
+        input.messages.push_back({message.role, message.content, message.tokens});
+    input.addGenerationPrompt = dialog.addGenerationPrompt;
+    input.continueLast = dialog.continueLast;
+    input.now = model::localTimeNow();
+    auto encoded = (*m_dialogs)->encode(input);
+    if (!encoded)
+        return tl::unexpected(encoded.error());
+    return EncodedPrompt{std::move(encoded->ids), std::move(encoded->messageRanges)};
+}
 
-Result<EncodedPrompt> encodePrompt(const Prompt& prompt, const model::Tokenizer& tokenizer, std::int32_t vocab,
-                                   const FindTokens& findTokens) {
-    EncodedPrompt out;
-    Result<std::vector<TokenId>> ids;
+Result<EncodedPrompt> PromptEncoder::encode(const Prompt& prompt, const FindTokens& findTokens) const {
+    Result<EncodedPrompt> out;
+    const auto take = [&](Result<std::vector<TokenId>> ids) {
+        if (ids)
+            out->ids = std::move(*ids);
+        else
+            out = tl::unexpected(ids.error());
+    };
     if (const auto* text = std::get_if<TextPrompt>(&prompt))
-        ids = encodeText(text->text, true, tokenizer);
+        take(encodeText(text->text, true));
     else if (const auto* tokens = std::get_if<TokenPrompt>(&prompt))
-        ids = checkIds(tokens->ids, vocab);
+        take(checkIds(tokens->ids));
     else if (const auto* fork = std::get_if<ForkPrompt>(&prompt))
-        ids = encodeFork(*fork, tokenizer, vocab, findTokens);
+        take(encodeFork(*fork, findTokens));
     else
-        return fail(ErrorCode::Unsupported, "Dialogs need a chat template.");
-    if (!ids)
-        return tl::unexpected(ids.error());
-    if (ids->empty())
+        out = encodeDialog(std::get<DialogPrompt>(prompt));
+    if (out && out->ids.empty())
         return fail(ErrorCode::InvalidArgument, "The prompt is empty; give at least one token.");
-    out.ids = std::move(*ids);
     return out;
 }
 

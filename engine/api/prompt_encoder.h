@@ -2,11 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "engine/api/request.h"
 #include "engine/base/result.h"
+#include "engine/model/dialog.h"
 #include "engine/model/tokenizer.h"
 
 namespace kvscope::api {
@@ -20,9 +22,27 @@ struct EncodedPrompt {
 /// Prompt and answer of an earlier request, for forks; nullptr when it is not known (any more).
 using FindTokens = std::function<const std::vector<TokenId>*(RequestId)>;
 
-/// Turns what the user gave into token ids. `vocab` bounds ids given as numbers. Errors: Template, InvalidArgument
-/// (empty prompt, unknown ids), NotFound (a fork of something unknown), Unsupported (no tokenizer for text).
-Result<EncodedPrompt> encodePrompt(const Prompt& prompt, const model::Tokenizer& tokenizer, std::int32_t vocab,
-                                   const FindTokens& findTokens);
+/// Turns what the user gave into token ids, for one model. Immutable.
+class PromptEncoder {
+public:
+    /// `vocab` bounds ids given as numbers. A model without a usable chat template still takes text and ids; why it
+    /// takes no dialogs is what `encode` answers then.
+    PromptEncoder(std::shared_ptr<const model::Tokenizer> tokenizer, std::int32_t vocab);
+
+    /// Errors: Template, InvalidArgument (empty prompt, unknown ids, roles), NotFound (a fork of something unknown),
+    /// Unsupported (this model's text cannot be tokenized).
+    Result<EncodedPrompt> encode(const Prompt& prompt, const FindTokens& findTokens) const;
+    bool takesDialogs() const { return m_dialogs.has_value(); }
+
+private:
+    Result<std::vector<TokenId>> encodeText(const std::string& text, bool addBos) const;
+    Result<std::vector<TokenId>> checkIds(const std::vector<TokenId>& ids) const;
+    Result<std::vector<TokenId>> encodeFork(const ForkPrompt& fork, const FindTokens& findTokens) const;
+    Result<EncodedPrompt> encodeDialog(const DialogPrompt& dialog) const;
+
+    std::shared_ptr<const model::Tokenizer> m_tokenizer;
+    Result<std::shared_ptr<const model::DialogEncoder>> m_dialogs;
+    std::int32_t m_vocab;
+};
 
 } // namespace kvscope::api

@@ -44,6 +44,16 @@ private slots:
     }
 
 private:
+    static api::Prompt promptOf(const json& prompt) {
+        if (!prompt.contains("messages"))
+            return api::TextPrompt{prompt["text"].get<std::string>()};
+        api::DialogPrompt dialog;
+        for (const json& message : prompt["messages"])
+            dialog.messages.push_back({message["role"].get<std::string>(), message["content"].get<std::string>(), {}});
+        dialog.addGenerationPrompt = prompt["add_generation_prompt"].get<bool>();
+        return dialog;
+    }
+
     static void compareLogits(EngineHarness& harness, const json& reference) {
         Deviation deviation;
         for (const json& prompt : reference["prompts"]) {
@@ -89,10 +99,9 @@ private:
     static void compareTexts(EngineHarness& harness, const json& reference) {
         std::int64_t id = 1000;
         for (const json& prompt : reference["prompts"]) {
-            if (!prompt.contains("text") || prompt["parse_special"] == true || prompt["add_special"] == false)
+            if (!prompt.contains("messages") && !prompt.contains("text"))
                 continue;
-            const api::Answer answer =
-                harness.run(EngineHarness::request(id++, api::TextPrompt{prompt["text"].get<std::string>()}, 1));
+            const api::Answer answer = harness.run(EngineHarness::request(id++, promptOf(prompt), 1));
             if (answer.error && answer.error->code == ErrorCode::Unsupported)
                 continue; // its tokenizer is not built
             QCOMPARE(answer.promptTokenIds, prompt["ids"].get<std::vector<TokenId>>());
