@@ -99,8 +99,8 @@ private:
     static void compareTexts(EngineHarness& harness, const json& reference) {
         std::int64_t id = 1000;
         for (const json& prompt : reference["prompts"]) {
-            if (!prompt.contains("messages") && !prompt.contains("text"))
-                continue;
+            if (prompt.contains("messages") ? !harness.engine->model().hasChatTemplate : !prompt.contains("text"))
+                continue; // (one file comes without a template)
             const api::Answer answer = harness.run(EngineHarness::request(id++, promptOf(prompt), 1));
             if (answer.error && answer.error->code == ErrorCode::Unsupported)
                 continue; // its tokenizer is not built
