@@ -74,7 +74,6 @@ const StepPlan& Scheduler::schedule(Nanos now) {
     m_plan.copies.clear();
     m_plan.tokens = 0;
     m_plan.draws = 0;
-    m_preemptedThisStep = false;
 
     planSingleTokens(now);
     planChunks(now);
@@ -188,7 +187,6 @@ void Scheduler::preempt(Sequence& victim, OwnerId lentTo) {
     victim.waiting.lentTo = lentTo;
     ++victim.usage.preemptions;
     ++m_counters.preemptions;
-    m_preemptedThisStep = true;
     insertByArrival(m_waiting, victim);
 }
 

@@ -160,7 +160,6 @@ private:
     std::uint64_t m_stepNumber = 0;
     std::uint64_t m_turns = 0;
     bool m_inFlight = false;
-    bool m_preemptedThisStep = false;
     std::int64_t m_nextId = 1;
     SchedulerCounters m_counters;
     HitRateWindow m_hitRate;

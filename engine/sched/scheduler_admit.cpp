@@ -11,8 +11,7 @@ namespace kvscope::sched {
 /// First come, first served, nobody overtakes; only a fork whose source is still reading steps aside.
 void Scheduler::admitWaiting(Nanos now) {
     std::size_t next = 0;
-    // Whoever was preempted just now must not come back for the blocks that another one needed.
-    while (!m_preemptedThisStep && next < m_waiting.size() && budgetLeft() > 0 &&
+    while (next < m_waiting.size() && budgetLeft() > 0 &&
            m_running.size() < static_cast<std::size_t>(m_config.maxSequences)) {
         Sequence& sequence = *m_waiting[next];
         const ForkSource source = forkSource(sequence);

@@ -24,6 +24,13 @@ public:
     }
 };
 
+/// Sends a cached block to queue up before one that is not in the free list at all.
+class OutOfLine final : public EvictionPolicy {
+public:
+    const char* name() const override { return "out of line"; }
+    BlockId insertBefore(const BlockPool&, BlockId freed) const override { return freed; }
+};
+
 } // namespace
 
 class TestKvFaults : public QObject {
@@ -231,6 +238,17 @@ private slots:
         QCOMPARE(again.cause.kind, MissKind::Evicted);
         QCOMPARE(again.cause.evictedBy, OwnerId(2));
         QCOMPARE(again.cause.evictedAt, Nanos(20));
+    }
+
+    /// Destructors cannot throw; the engine must hear of it all the same.
+    void aBrokenInvariantInADestructorIsToldByTheNextCall() {
+        KvCache cache(cacheConfig(4), nullptr, std::make_unique<OutOfLine>());
+        { Computed a = compute(cache, tokenRange(100, 9)); }
+        AdmitRequest request;
+        const Tokens prompt{1};
+        request.tokens = prompt;
+        QVERIFY_EXCEPTION_THROWN(cache.admit(request, 0), BrokenInvariant);
+        QVERIFY_EXCEPTION_THROWN(cache.checkInvariants(), BrokenInvariant);
     }
 
     void aTableOfAnotherCacheIsRefused() {
