@@ -97,6 +97,214 @@ private slots:
         QVERIFY2(faults.isEmpty(), (QByteArray::number(passed) + " passed" + faults).constData());
         QCOMPARE(passed, cases);
     }
+
+    void templateOfTheDefaultModel() {
+        const auto path = test::defaultModel();
+        if (!path)
+            QSKIP(test::kNoDefaultModel);
+        const std::string source = test::loadTokenizer(*path)->vocabulary().chatTemplate;
+        int cases = 0;
+        for (const Json& c : test::readReference("templates/smollm2-135m-instruct.json")) {
+            QVERIFY2(faultOf(c, source).isEmpty(), c.at("name").get<std::string>().c_str());
+            ++cases;
+        }
+        QCOMPARE(cases, 27);
+    }
+
+    void marksFollowUserTextThroughEverything_data() {
+        QTest::addColumn<QString>("source");
+        QTest::addColumn<QString>("shown"); // marked bytes between [ ]
+        const auto row = [](const char* source, const char* shown) { QTest::newRow(source) << source << shown; };
+        row("<a>{{ m }}<b>", "<a>[ User Text ]<b>");
+        row("{{ '<a>' + m | trim + '<b>' }}", "<a>[User Text]<b>");
+        row("{{ '<a>' ~ m.upper() ~ 1 }}", "<a>[ USER TEXT ]1");
+        row("{{ m[1:5] }}{{ m[::-1] }}", "[User txeT resU ]");
+        row("{{ m | replace('User', '<b>') }}", "[ ]<b>[ Text ]");
+        row("{{ m.split()[1] }}|{{ m.split() | join('<b>') }}", "[Text]|[User]<b>[Text]");
+        row("{% set x %}<a>{{ m }}{% endset %}{{ x | length }}{{ x }}", "14<a>[ User Text ]");
+        row("{% macro f(t) %}<a>{{ t }}{% endmacro %}{{ f(m) }}", "<a>[ User Text ]");
+        row("{% set ns = namespace(x='<a>') %}{% set ns.x = ns.x + m %}{{ ns.x }}", "<a>[ User Text ]");
+        row("{{ {'k<a>': m} | tojson }}", "{\"k<a>\": \"[ User Text ]\"}");
+        row("{{ [m] }}{{ '%s<b>' % m }}", "['[ User Text ]'][ User Text ]<b>");
+        row("{{ '{}<b>'.format(m) }}{{ m | capitalize }}", "[ User Text ]<b>[ user text ]");
+        row("{% filter upper %}a{{ m }}{% endfilter %}", "A[ USER TEXT ]");
+        row("{{ m | indent(2, true) }}{{ m * 2 }}", "  [ User Text  User Text  User Text ]");
+    }
+    void marksFollowUserTextThroughEverything() {
+        QFETCH(QString, source);
+        QFETCH(QString, shown);
+        const auto chatTemplate = ChatTemplate::compile(source.toStdString());
+        QVERIFY2(chatTemplate.has_value(), chatTemplate ? "" : chatTemplate.error().message.c_str());
+        TemplateInput input;
+        input.messages = jinja::Value::list({});
+        input.variables = {{"m", jinja::Value::string(jinja::Text::fromOutside(" User Text ", 7))}};
+        const auto rendering = (*chatTemplate)->render(input);
+        QVERIFY2(rendering.has_value(), rendering ? "" : rendering.error().message.c_str());
+        std::string text;
+        std::size_t done = 0;
+        for (const jinja::Mark& mark : rendering->text.marks()) {
+            QVERIFY(mark.source == 7 && mark.begin >= done && mark.end > mark.begin);
+            text += rendering->text.bytes().substr(done, mark.begin - done) + "[" +
+                    rendering->text.bytes().substr(mark.begin, mark.end - mark.begin) + "]";
+            done = mark.end;
+        }
+        text += rendering->text.bytes().substr(done);
+        QCOMPARE(QString::fromStdString(text), shown);
+    }
+
+    void messagesOfTheLoopAreFound() {
+        const auto chatTemplate = ChatTemplate::compile(
+            "S{% for m in messages[1:] %}{% if m.role == 'user' %}<{{ m.content }}>{% endif %}{% endfor %}G");
+        TemplateInput input;
+        input.messages = jinja::valueFromJson(
+            Json::parse(R"([{"role":"user","content":"no"},{"role":"user","content":"a"},{"role":"x"},
+                            {"role":"user","content":"bc"}])"),
+            true);
+        const auto rendering = *(*chatTemplate)->render(input);
+        QCOMPARE(rendering.text.bytes(), std::string("S<a><bc>G"));
+        QCOMPARE(rendering.messages.size(), std::size_t(2));
+        QCOMPARE(rendering.messages[0].message, 1);
+        QCOMPARE(rendering.messages[0].begin, std::size_t(1));
+        QCOMPARE(rendering.messages[1].message, 3);
+        QCOMPARE(rendering.messages[1].end, std::size_t(8));
+    }
+
+    void whatIsNotSupportedIsNamedWhenLoading_data() {
+        QTest::addColumn<QString>("source");
+        QTest::addColumn<QString>("named");
+        const auto row = [](const char* source, const char* named) { QTest::newRow(source) << source << named; };
+        row("a\n{% include 'x' %}", "line 2: the statement 'include'");
+        row("{% import 'x' as y %}", "'import'");
+        row("{% extends 'x' %}", "'extends'");
+        row("{% block b %}{% endblock %}", "'block'");
+        row("{% if false %}\n\n{{ x | frobnicate }}{% endif %}", "line 3: the filter 'frobnicate'");
+        row("{{ f(*args) }}", "unpacking");
+        row("{% for a in b recursive %}{% endfor %}", "recursive");
+        row("{% break %}", "outside of a loop");
+        row("{% for a in b %}{% set c %}{% break %}{% endset %}{% endfor %}", "outside of a loop");
+        row("{{ 'open }}", "not closed");
+        row("{{ 0x10 }}", "decimal");
+        row("{# never closed", "comment");
+        row("{{ a ! b }}", "'!'");
+        row("{% set true = 1 %}", "cannot be assigned");
+    }
+    void whatIsNotSupportedIsNamedWhenLoading() {
+        QFETCH(QString, source);
+        QFETCH(QString, named);
+        const auto chatTemplate = ChatTemplate::compile(source.toStdString());
+        QVERIFY(!chatTemplate.has_value());
+        QCOMPARE(chatTemplate.error().code, ErrorCode::Template);
+        QVERIFY2(QString::fromStdString(chatTemplate.error().message).contains(named),
+                 chatTemplate.error().message.c_str());
+    }
+
+    void nothingRunsAway_data() {
+        QTest::addColumn<QString>("source");
+        const auto row = [](const char* name, const std::string& source) {
+            QTest::newRow(name) << QString::fromStdString(source);
+        };
+        row("text doubled",
+            "{% set ns = namespace(x='ab') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}");
+        row("text multiplied", "{{ 'abc' * 9000000000000000000 }}");
+        row("list multiplied", "{{ ([1] * 99999999999) | length }}");
+        row("list doubled",
+            "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}");
+        row("value shared and printed", "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, "
+                                        "ns.x] %}{% endfor %}{{ ns.x }}");
+        row("value shared and compared",
+            "{% set ns = namespace(x=[1], y=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% set ns.y = "
+            "[ns.y, ns.y] %}{% endfor %}{{ ns.x == ns.y }}");
+        row("value nested",
+            "{% set ns = namespace(x=[]) %}{% for i in range(90000) %}{% set ns.x = [ns.x] %}{% endfor %}");
+        row("methods nested", "{% set ns = namespace(x={}) %}{% for i in range(90000) %}{% set ns.x = {'a': ns.x}.get "
+                              "%}{% endfor %}");
+        row("macro calls itself", "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}");
+        row("loops in loops", "{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}");
+        row("output without end", "{% for a in range(99999) %}{{ 'x' * 99999 }}{% endfor %}");
+        row("namespace in itself", "{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}");
+        row("brackets", "{{ " + std::string(100000, '(') + "1" + std::string(100000, ')') + " }}");
+        row("unary", "{{ " + std::string(100000, '-') + "1 }}");
+        row("not", [] {
+            std::string nots;
+            for (int i = 0; i < 100000; ++i)
+                nots += "not ";
+            return "{{ " + nots + "1 }}";
+        }());
+        row("long sum", [] {
+            std::string sum = "1";
+            for (int i = 0; i < 100000; ++i)
+                sum += "+1";
+            return "{{ " + sum + " }}";
+        }());
+        row("blocks in blocks", [] {
+            std::string ifs;
+            for (int i = 0; i < 100000; ++i)
+                ifs += "{% if 1 %}";
+            return ifs;
+        }());
+        row("power", "{{ 9 ** 99 ** 99 }}");
+    }
+    void nothingRunsAway() {
+        QFETCH(QString, source);
+        QElapsedTimer timer;
+        timer.start();
+        const auto chatTemplate = ChatTemplate::compile(source.toStdString());
+        if (chatTemplate) {
+            TemplateInput input;
+            input.messages = jinja::Value::list({});
+            const auto rendering = (*chatTemplate)->render(input);
+            QVERIFY(!rendering.has_value());
+            QCOMPARE(rendering.error().code, ErrorCode::Template);
+        }
+        QVERIFY2(timer.elapsed() < 30000, qPrintable(QString::number(timer.elapsed()))); // sanitizers are slow
+    }
+
+    void chainsOfNamespacesAreTakenApart() { // neither stack nor memory (leak check of the sanitizers)
+        const auto chatTemplate = ChatTemplate::compile(
+            "{% set h = namespace(n=none) %}{% for i in range(90000) %}{% set h.n = namespace(n=h.n) %}{% endfor %}"
+            "{% for i in [1] %}{{ loop.changed(loop) }}{% set h.l = loop %}{% macro m() %}{% endmacro %}{% set h.m = m "
+            "%}{% endfor %}ok");
+        TemplateInput input;
+        input.messages = jinja::Value::list({});
+        const auto rendering = (*chatTemplate)->render(input);
+        QVERIFY2(rendering.has_value(), rendering ? "" : rendering.error().message.c_str());
+        QCOMPARE(rendering->text.bytes(), std::string("Trueok"));
+    }
+
+    void aLongChatIsFarFromTheLimits() {
+        const auto chatTemplate = ChatTemplate::compile("{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + "
+                                                        "m.content | trim + '<|im_end|>' }}{% endfor %}");
+        Json messages = Json::array();
+        for (int i = 0; i < 2000; ++i)
+            messages.push_back({{"role", "user"}, {"content", std::string(2000, 'x')}});
+        TemplateInput input;
+        input.messages = jinja::valueFromJson(messages, true);
+        QVERIFY((*chatTemplate)->render(input).has_value());
+    }
+
+    void floatsPrintAsInPython_data() {
+        QTest::addColumn<double>("value");
+        QTest::addColumn<QString>("text");
+        const std::array<std::pair<double, const char*>, 12> cases = {{{0.0, "0.0"},
+                                                                       {-0.0, "-0.0"},
+                                                                       {1.0, "1.0"},
+                                                                       {0.1, "0.1"},
+                                                                       {1e-4, "0.0001"},
+                                                                       {1e-5, "1e-05"},
+                                                                       {1e15, "1000000000000000.0"},
+                                                                       {1e16, "1e+16"},
+                                                                       {1.5e300, "1.5e+300"},
+                                                                       {123456789.125, "123456789.125"},
+                                                                       {2.0 / 3.0, "0.6666666666666666"},
+                                                                       {5e-324, "5e-324"}}};
+        for (const auto& [value, text] : cases)
+            QTest::newRow(text) << value << text;
+    }
+    void floatsPrintAsInPython() {
+        QFETCH(double, value);
+        QFETCH(QString, text);
+        QCOMPARE(QString::fromStdString(jinja::realToString(value)), text);
+    }
 };
 
 QTEST_APPLESS_MAIN(TestChatTemplate)
