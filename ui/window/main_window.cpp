@@ -6,6 +6,7 @@
 
 #include <QApplication>
 #include <QCloseEvent>
+#include <QMenu>
 #include <QScrollArea>
 #include <QSettings>
 #include <QShortcut>

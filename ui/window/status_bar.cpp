@@ -20,7 +20,7 @@ constexpr int kGap = 16;
 constexpr int kGlyph = 16;
 constexpr double kWarnAt = 0.85;
 
-QFont font() {
+QFont statusFont() {
     return figureFont(TextRole::Table);
 }
 
@@ -86,7 +86,7 @@ std::vector<StatusBar::Segment> StatusBar::rightSegments() const {
 }
 
 int StatusBar::widthOf(const Segment& s) const {
-    const QFontMetrics metrics(font());
+    const QFontMetrics metrics(statusFont());
     int width = metrics.horizontalAdvance(s.text);
     if (s.info)
         width += kGlyph + 6;
@@ -117,7 +117,7 @@ std::vector<std::pair<QRect, StatusBar::Segment>> StatusBar::placed() const {
 }
 
 void StatusBar::paintSegment(QPainter& painter, const Segment& s, int x) const {
-    const QFontMetrics metrics(font());
+    const QFontMetrics metrics(statusFont());
     painter.setPen(s.quiet ? m_theme.text3 : m_theme.text2);
     if (s.info) {
         painter.drawPixmap(QPoint(x, (height() - kGlyph) / 2),
@@ -147,7 +147,7 @@ void StatusBar::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.fillRect(rect(), m_theme.bg0);
     painter.fillRect(QRect(0, 0, width(), 1), m_theme.line1);
-    painter.setFont(font());
+    painter.setFont(statusFont());
     const auto segments = placed();
     for (const auto& [place, segment] : segments) {
         paintSegment(painter, segment, place.left());
