@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "app/cli/command.h"
+#include "app/cli/export_commands.h"
 
 using namespace kvscope;
 
@@ -38,6 +39,7 @@ int main(int argc, char** argv) {
         cli::addTokenize(app),
         cli::addDetokenize(app),
         cli::addRender(app),
+        cli::addExport(app),
     };
     try {
         app.parse(argc, argv);
