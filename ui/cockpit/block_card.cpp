@@ -2,6 +2,7 @@
 #include "ui/cockpit/block_card.h"
 
 #include <QPainter>
+#include <QTextLayout>
 
 #include "ui/cockpit/legend.h"
 #include "ui/models/format.h"
@@ -26,6 +27,26 @@ QString readable(const std::string& bytes) {
         if (c.category() == QChar::Other_Control)
             c = u' ';
     return text.simplified();
+}
+
+/// At most `most` lines, the last one cut with an ellipsis.
+QStringList wrapped(const QString& text, const QFont& font, int width, int most) {
+    QTextLayout layout(text, font);
+    QTextOption option;
+    option.setWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
+    layout.setTextOption(option);
+    QStringList out;
+    layout.beginLayout();
+    for (QTextLine line = layout.createLine(); line.isValid(); line = layout.createLine()) {
+        line.setLineWidth(width);
+        const bool last = out.size() + 1 == most;
+        out << (last ? QFontMetrics(font).elidedText(text.mid(line.textStart()), Qt::ElideRight, width)
+                     : text.mid(line.textStart(), line.textLength()).trimmed());
+        if (last)
+            break;
+    }
+    layout.endLayout();
+    return out;
 }
 
 QString ownersText(const api::BlockDetailEvent& detail, const std::function<QString(OwnerId)>& ownerName) {
@@ -96,6 +117,10 @@ void BlockCard::setContent(Content content) {
     if (content == m_content)
         return;
     m_content = std::move(content);
+    m_quoteLines.clear();
+    if (!m_content.quote.isEmpty())
+        m_quoteLines = wrapped(QChar(0x201C) + m_content.quote + QChar(0x201D), textFont(TextRole::Table),
+                               kWidth - 2 * kPadX - 16, kQuoteLines);
     QStringList spoken{m_content.title, m_content.state};
     for (const Row& row : m_content.rows)
         spoken << row.name + u' ' + row.value;
@@ -104,15 +129,7 @@ void BlockCard::setContent(Content content) {
 }
 
 int BlockCard::quoteHeight() const {
-    if (m_content.quote.isEmpty())
-        return 0;
-    const QFontMetrics metrics(textFont(TextRole::Table));
-    const int lines = metrics
-                          .boundingRect(QRect(0, 0, kWidth - 2 * kPadX - 16, 1000),
-                                        Qt::TextWrapAnywhere | Qt::TextWordWrap, m_content.quote)
-                          .height() /
-                      qMax(1, metrics.lineSpacing());
-    return qBound(1, lines, kQuoteLines) * lineHeight(TextRole::Table) + 8;
+    return m_quoteLines.isEmpty() ? 0 : int(m_quoteLines.size()) * lineHeight(TextRole::Table) + 8;
 }
 
 QSize BlockCard::cardSize() const {
@@ -195,8 +212,10 @@ void BlockCard::paintEvent(QPaintEvent*) {
         p.drawRoundedRect(QRect(left, y, width, quote), 4, 4);
         p.setPen(m_theme.text2);
         p.setFont(textFont(TextRole::Table));
-        p.drawText(QRect(left + 8, y + 4, width - 16, quote - 8), Qt::TextWrapAnywhere | Qt::TextWordWrap,
-                   m_content.quote);
+        for (qsizetype i = 0; i < m_quoteLines.size(); ++i)
+            p.drawText(
+                QRect(left + 8, y + 4 + int(i) * lineHeight(TextRole::Table), width - 16, lineHeight(TextRole::Table)),
+                Qt::AlignVCenter, m_quoteLines[i]);
         y += quote;
     }
     y += 8;

@@ -42,6 +42,7 @@ private:
     int quoteHeight() const;
 
     Content m_content;
+    QStringList m_quoteLines;
     Theme m_theme;
 };
 

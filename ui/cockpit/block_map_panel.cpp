@@ -4,6 +4,7 @@
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QMenu>
 #include <QPainter>
 #include <algorithm>
 
@@ -11,6 +12,7 @@
 #include "ui/cockpit/look.h"
 #include "ui/cockpit/memory_bar.h"
 #include "ui/models/format.h"
+#include "ui/widgets/button.h"
 #include "ui/widgets/empty_state.h"
 #include "ui/widgets/icon_button.h"
 #include "ui/widgets/segmented_control.h"
@@ -74,28 +76,62 @@ BlockMapPanel::~BlockMapPanel() {
 QWidget* BlockMapPanel::makeActions(const Theme& theme) {
     auto* bar = new QWidget(this);
     bar->hide();
-    auto* layout = new QHBoxLayout(bar);
+    auto* outer = new QHBoxLayout(bar);
+    outer->setContentsMargins(0, 0, 0, 0);
+    m_wideActions = new QWidget(bar);
+    auto* layout = new QHBoxLayout(m_wideActions);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    auto* label = new QuietLabel(tr("Colour by"), theme);
-    auto* colour = new SegmentedControl(tr("Colour by"), {tr("State"), tr("Owner")}, theme, bar, 20);
-    connect(colour, &SegmentedControl::currentChanged, this, [this](int index) {
-        m_view->setColourBy(index == 0 ? ColourBy::State : ColourBy::Owner);
-        updateLegend();
-    });
-    layout->addWidget(label);
+    m_colour = new SegmentedControl(tr("Colour by"), {tr("State"), tr("Owner")}, theme, m_wideActions, 20);
+    connect(m_colour, &SegmentedControl::currentChanged, this,
+            [this](int index) { setColourBy(index == 0 ? ColourBy::State : ColourBy::Owner); });
+    layout->addWidget(new QuietLabel(tr("Colour by"), theme));
     layout->addSpacing(8);
-    layout->addWidget(colour);
+    layout->addWidget(m_colour);
     layout->addSpacing(8);
     const auto button = [&](Icon icon, const QString& name, auto slot) {
-        auto* out = new IconButton(icon, name, theme, bar);
+        auto* out = new IconButton(icon, name, theme, m_wideActions);
         connect(out, &QAbstractButton::clicked, m_view, slot);
         layout->addWidget(out);
     };
     button(Icon::ZoomOut, tr("Smaller blocks (-)"), &BlockMapView::zoomOut);
     button(Icon::ZoomIn, tr("Larger blocks (+)"), &BlockMapView::zoomIn);
     button(Icon::Fit, tr("Show the whole pool (0)"), &BlockMapView::fit);
+    outer->addWidget(m_wideActions);
+
+    m_menu = new Button(tr("State"), Button::Kind::Normal, theme, bar);
+    m_menu->setHeight(24);
+    m_menu->setTrailingGlyph(Icon::Down);
+    m_menu->setAccessibleName(tr("Colour by, and zoom"));
+    m_menu->hide();
+    connect(m_menu, &QAbstractButton::clicked, this, &BlockMapPanel::showMenu);
+    outer->addWidget(m_menu);
     return bar;
+}
+
+void BlockMapPanel::showMenu() {
+    QMenu menu(this);
+    const auto colour = [&](const QString& name, ColourBy by) {
+        QAction* action = menu.addAction(name, this, [this, by] { setColourBy(by); });
+        action->setCheckable(true);
+        action->setChecked(m_view->colourBy() == by);
+    };
+    colour(tr("Colour by state"), ColourBy::State);
+    colour(tr("Colour by owner"), ColourBy::Owner);
+    menu.addSeparator();
+    menu.addAction(tr("Larger blocks"), m_view, &BlockMapView::zoomIn);
+    menu.addAction(tr("Smaller blocks"), m_view, &BlockMapView::zoomOut);
+    menu.addAction(tr("Show the whole pool"), m_view, &BlockMapView::fit);
+    menu.exec(m_menu->mapToGlobal(QPoint(0, m_menu->height() + 4)));
+}
+
+void BlockMapPanel::setColourBy(ColourBy colourBy) {
+    m_view->setColourBy(colourBy);
+    m_colour->setCurrent(colourBy == ColourBy::State ? 0 : 1);
+    m_menu->setText(colourBy == ColourBy::State ? tr("State") : tr("Owner"));
+    m_menu->updateGeometry();
+    updateLegend();
+    place();
 }
 
 QString BlockMapPanel::name() const {
@@ -119,6 +155,8 @@ void BlockMapPanel::setTheme(const Theme& theme) {
 
 void BlockMapPanel::setSummaryShown(bool on) {
     m_summaryShown = on;
+    m_wideActions->setVisible(!on);
+    m_menu->setVisible(on);
     place();
     takeSamples();
 }
@@ -280,17 +318,18 @@ void BlockMapPanel::place() {
     const int legend = m_legend->heightForWidth(width());
     const int below = 2 + (m_summaryShown ? kSummary : 0) + legend + 4;
     const int room = qMax(0, height() - top - below);
-    m_view->setGeometry(0, top, width(), room);
-    const QRect map = m_view->mapRect();
     // Whole pixels a cell leave a rest below the map; what belongs to the map stays close to it.
-    int y = top + (m_view->zoomed() ? room : qMin(room, map.bottom() + 1)) + 2;
+    const int tall = m_view->zoomed() ? room : qMin(room, m_view->heightFor({width(), room}));
+    m_view->setGeometry(0, top, width(), tall);
+    const QRect map = m_view->mapRect();
+    int y = top + tall + 2;
     m_summaryTop = y;
     if (m_summaryShown)
         y += kSummary;
     m_legend->setGeometry(0, y, width(), legend);
     m_legend->raise();
     m_memory->setMapRight(m_controller.map().cells.empty() ? 0 : map.right() + 1);
-    m_empty->setGeometry(QRect(0, top, width(), qMax(room, 60)));
+    m_empty->setGeometry(QRect(0, top, width(), qMax(tall > 60 ? tall : room, 60)));
     m_empty->raise();
     update();
 }

@@ -13,6 +13,7 @@
 
 namespace kvscope::ui {
 
+class Button;
 class EmptyState;
 class IconButton;
 class Legend;
@@ -31,8 +32,10 @@ public:
     QWidget* actions() override { return m_actions; }
     void setTheme(const Theme& theme) override;
     void setReducedMotion(bool on) { m_view->setReducedMotion(on); }
-    /// One line of figures under the map, for windows where the curves stand behind a tab.
+    /// For windows where the curves stand behind a tab: one line of figures under the map, and what the title offers
+    /// as one menu.
     void setSummaryShown(bool on);
+    void setColourBy(ColourBy colourBy);
 
     BlockMapView& view() { return *m_view; }
     /// Lights blocks up: "This answer, 29 blocks".
@@ -58,6 +61,7 @@ private:
     void updatePointed();
     void updateCard();
     QWidget* makeActions(const Theme& theme);
+    void showMenu();
     QRect summaryRect() const;
 
     CockpitController& m_controller;
@@ -67,6 +71,9 @@ private:
     Legend* m_legend;
     EmptyState* m_empty;
     QWidget* m_actions = nullptr;
+    QWidget* m_wideActions = nullptr;
+    Button* m_menu = nullptr;
+    SegmentedControl* m_colour = nullptr;
     QPointer<BlockCard> m_card; ///< a child of the window, which may go first
     std::optional<api::BlockDetailEvent> m_detail;
     QTimer m_refresh; ///< asks again while a block is pointed at

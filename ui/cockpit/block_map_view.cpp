@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ui/cockpit/look.h"
+#include "ui/theme/focus_ring.h"
 
 namespace kvscope::ui {
 namespace {
@@ -76,6 +77,7 @@ void BlockMapView::relayout() {
 
 void BlockMapView::repaintAll() {
     m_raster.setLayout(m_viewport.layout());
+    setProperty(FocusRing::kFocusRect, mapRect());
     const QSize seen = m_viewport.visible().size();
     if (m_image.size() != seen)
         m_image = QImage(seen, QImage::Format_RGB32);
@@ -287,6 +289,13 @@ void BlockMapView::updateContour() {
         else
             m_runs.push_back(rect);
     }
+}
+
+int BlockMapView::heightFor(QSize size) const {
+    const double ratio = devicePixelRatioF();
+    const QSize room(int((size.width() - kGutter - kRightMargin) * ratio), int(size.height() * ratio));
+    const auto blocks = std::int32_t(m_map.cells.size());
+    return int(std::ceil(BlockMapLayout::fit(blocks, room, ratio).size().height() / ratio));
 }
 
 QRect BlockMapView::mapRect() const {

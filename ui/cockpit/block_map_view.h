@@ -45,6 +45,8 @@ public:
     bool zoomed() const { return !m_viewport.fitted(); }
     /// Logical rectangle of the cells, the ruler left out; all of the view's room while zoomed.
     QRect mapRect() const;
+    /// Height that the whole map takes in a view of this size.
+    int heightFor(QSize size) const;
     /// The block that pointer or keyboard cursor are on; none = no block.
     std::optional<BlockId> pointedBlock() const;
     /// Logical rectangle of a block's cell; empty when it is out of sight.

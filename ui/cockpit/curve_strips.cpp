@@ -310,6 +310,7 @@ void StripPainter::blocks(QPainter& painter, const QRect& rect, double ratio) co
 
 void StripPainter::events(QPainter& painter, const QRect& rect) const {
     constexpr int kHalf = 4, kTall = 7;
+    constexpr int kApart = 24; // of marks of one kind: a pool that is full evicts all the time
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(Qt::NoPen);
     int lastEviction = -100, lastPreemption = -100;
@@ -318,12 +319,12 @@ void StripPainter::events(QPainter& painter, const QRect& rect) const {
         if (!b || b->index != m_window.timeOf(x) / (m_window.span() / m_window.columns()))
             continue; // held from an earlier column: its events have been drawn
         const QPointF top(rect.left() + x + .5, rect.top());
-        if (b->evictions > 0 && x - lastEviction > 2 * kHalf) { // marks of one burst would melt into a bar
+        if (b->evictions > 0 && x - lastEviction >= kApart) {
             lastEviction = x;
             painter.setBrush(m_theme.warn);
             painter.drawPolygon(QPolygonF{top + QPointF(-kHalf, 0), top + QPointF(kHalf, 0), top + QPointF(0, kTall)});
         }
-        if (b->preemptions > 0 && x - lastPreemption > 2 * kHalf) {
+        if (b->preemptions > 0 && x - lastPreemption >= kApart) {
             lastPreemption = x;
             painter.setBrush(m_theme.danger);
             const QPointF at = top + QPointF(0, kTall + kHalf + 2);

@@ -9,8 +9,7 @@
 namespace kvscope::ui {
 namespace {
 constexpr int kLine = 14;
-constexpr int kLeft = 14;
-constexpr int kColumnGap = 12;
+constexpr int kNarrow = 240;           // below it margins and gap shrink, so that the names need not
 constexpr double kFirstColumn = 0.475; // the left names are shorter
 constexpr int kSwatch = 8;
 constexpr int kSwatchGap = 5;
@@ -27,16 +26,17 @@ void CurveValues::setTheme(const Theme& theme) {
 }
 
 QRect CurveValues::place(const Group& group, std::size_t index) const {
-    const int room = width() - kLeft - kRightMargin;
+    const bool narrow = width() < kNarrow;
+    const int left = narrow ? 10 : 14, gap = narrow ? 10 : 12;
+    const int room = width() - left - (narrow ? 10 : kRightMargin);
     const int perRow = group.oneColumn ? 1 : 2;
     const int rows = (int(group.values.size()) + perRow - 1) / perRow;
     const int row = int(index) / perRow;
     const int top = group.top + (group.height - rows * kLine) / 2 + row * kLine;
     if (group.oneColumn)
-        return {kLeft, top, room, kLine};
-    const int first = int(kFirstColumn * (room - kColumnGap));
-    return index % 2 == 0 ? QRect(kLeft, top, first, kLine)
-                          : QRect(kLeft + first + kColumnGap, top, room - kColumnGap - first, kLine);
+        return {left, top, room, kLine};
+    const int first = int(kFirstColumn * (room - gap));
+    return index % 2 == 0 ? QRect(left, top, first, kLine) : QRect(left + first + gap, top, room - gap - first, kLine);
 }
 
 void CurveValues::setGroups(std::vector<Group> groups) {

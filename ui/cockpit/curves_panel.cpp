@@ -3,7 +3,6 @@
 
 #include <QFileDialog>
 #include <QHBoxLayout>
-#include <QHeaderView>
 #include <QMenu>
 #include <QMessageBox>
 #include <QPainter>
@@ -13,13 +12,14 @@
 #include "ui/cockpit/curve_values.h"
 #include "ui/cockpit/curves_plot.h"
 #include "ui/cockpit/look.h"
+#include "ui/cockpit/quiet_header.h"
 #include "ui/models/format.h"
 #include "ui/widgets/icon_button.h"
 
 namespace kvscope::ui {
 namespace {
 constexpr int kTop = 8;
-constexpr int kWideValues = 246, kNarrowValues = 214;
+constexpr int kWideValues = 246, kNarrowValues = 230;
 constexpr int kWideFrom = 640;
 constexpr int kBottom = 4;
 } // namespace
@@ -32,7 +32,8 @@ CurvesPanel::CurvesPanel(CockpitController& controller, const Theme& theme, QWid
     , m_table(m_window)
     , m_plot(new CurvesPlot(m_window, theme, this))
     , m_values(new CurveValues(theme, this))
-    , m_tableView(new QTableView(this)) {
+    , m_tableView(new QTableView(this))
+    , m_header(new QuietHeader(theme, m_tableView)) {
     setAccessibleName(name());
     setMinimumHeight(120);
     m_actions = makeActions(theme);
@@ -40,7 +41,8 @@ CurvesPanel::CurvesPanel(CockpitController& controller, const Theme& theme, QWid
     m_tableView->setAccessibleName(tr("Curves as a table"));
     m_tableView->verticalHeader()->hide();
     m_tableView->verticalHeader()->setDefaultSectionSize(24);
-    m_tableView->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+    m_tableView->setHorizontalHeader(m_header);
+    m_header->setSectionResizeMode(QHeaderView::ResizeToContents);
     m_tableView->setShowGrid(false);
     m_tableView->setFont(figureFont(TextRole::Table));
     m_tableView->setSelectionBehavior(QAbstractItemView::SelectRows);
@@ -98,6 +100,7 @@ QString CurvesPanel::trailingNote() const {
 void CurvesPanel::setTheme(const Theme& theme) {
     m_theme = theme;
     handDown(*m_actions, theme);
+    m_header->setTheme(theme);
     update();
 }
 

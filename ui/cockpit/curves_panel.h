@@ -13,6 +13,7 @@ namespace kvscope::ui {
 class CurvesPlot;
 class CurveValues;
 class IconButton;
+class QuietHeader;
 
 /// The four strips with the values at the cursor, or the same as a table.
 class CurvesPanel final : public Panel {
@@ -52,6 +53,7 @@ private:
     CurvesPlot* m_plot;
     CurveValues* m_values;
     QTableView* m_tableView;
+    QuietHeader* m_header;
     QWidget* m_actions = nullptr;
     IconButton* m_pause = nullptr;
     IconButton* m_asTable = nullptr;

@@ -47,6 +47,7 @@ CurvesPlot::CurvesPlot(CurveWindow& window, const Theme& theme, QWidget* parent)
     plotLayout()->setRowSpacing(kStripGap);
     for (std::size_t i = 0; i < kStrips.size(); ++i) {
         auto* rect = new QCPAxisRect(this, true);
+        rect->setLayer(QStringLiteral("background"));
         rect->setAutoMargins(QCP::msNone);
         rect->setRangeDrag({});
         rect->setRangeZoom({});
@@ -174,7 +175,7 @@ void CurvesPlot::drawTimeAxis(QPainter& p) const {
 }
 
 void CurvesPlot::drawCursor(QPainter& p) const {
-    if (m_window.columns() == 0)
+    if (m_window.columns() == 0 || m_window.end() == 0)
         return;
     const int column = cursorColumn();
     QColor ink = m_theme.text1;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/cockpit/sequences_panel.h"
 
-#include <QHeaderView>
 #include <QPainter>
 #include <QTableView>
 
+#include "ui/cockpit/look.h"
+#include "ui/cockpit/quiet_header.h"
 #include "ui/cockpit/sequence_delegate.h"
 #include "ui/models/format.h"
 #include "ui/widgets/empty_state.h"
@@ -13,9 +14,7 @@ namespace kvscope::ui {
 namespace {
 
 constexpr int kRow = 24;
-constexpr int kHeader = 24;
 constexpr int kLeastTitle = 120;
-constexpr int kEdge = 14;
 
 /// Widest figure each column has to hold, as text.
 QString widestOf(int column) {
@@ -42,6 +41,7 @@ SequencesPanel::SequencesPanel(CockpitController& controller, const Theme& theme
     , m_controller(controller)
     , m_theme(theme)
     , m_table(new QTableView(this))
+    , m_header(new QuietHeader(theme, m_table))
     , m_delegate(new SequenceDelegate(theme, this))
     , m_empty(new EmptyState(Icon::Table, tr("Send a message and follow its sequence here"), theme, this)) {
     setAccessibleName(name());
@@ -55,13 +55,8 @@ SequencesPanel::SequencesPanel(CockpitController& controller, const Theme& theme
     m_table->verticalHeader()->hide();
     m_table->verticalHeader()->setDefaultSectionSize(kRow);
     m_table->verticalHeader()->setMinimumSectionSize(kRow);
-    QHeaderView* header = m_table->horizontalHeader();
-    header->setFixedHeight(kHeader);
-    header->setFont(textFont(TextRole::Axis, QFont::Medium));
-    header->setHighlightSections(false);
-    header->setSectionsClickable(false);
-    header->setSectionResizeMode(QHeaderView::Fixed);
-    header->setMinimumSectionSize(20);
+    m_table->setHorizontalHeader(m_header);
+    m_header->setSectionResizeMode(QHeaderView::Fixed);
     connect(&controller, &CockpitController::sequencesChanged, this, &SequencesPanel::takeRows);
     connect(&controller, &CockpitController::sourceChanged, this, &SequencesPanel::takeRows);
     connect(m_table, &QTableView::activated, this, [this](const QModelIndex& index) {
@@ -84,6 +79,7 @@ QString SequencesPanel::note() const {
 
 void SequencesPanel::setTheme(const Theme& theme) {
     m_theme = theme;
+    m_header->setTheme(theme);
     m_delegate->setTheme(theme);
     m_table->viewport()->update();
     update();
@@ -117,7 +113,7 @@ void SequencesPanel::updateSpans() {
 
 void SequencesPanel::fitColumns() {
     const QFontMetrics figures(figureFont(TextRole::Table));
-    const QFontMetrics names(textFont(TextRole::Axis, QFont::Medium));
+    const QFontMetrics names(QuietHeader::wordFont());
     const SequenceModel& model = *m_controller.sequences();
     int used = 0;
     for (int column = SequenceModel::State; column < SequenceModel::kColumns; ++column) {
@@ -125,12 +121,13 @@ void SequencesPanel::fitColumns() {
         int width = qMax(names.horizontalAdvance(head), figures.horizontalAdvance(widestOf(column)));
         if (column == SequenceModel::State)
             width = figures.horizontalAdvance(tr("Reading 100 %")) + 46;
-        width += 16 + (column == SequenceModel::PerToken ? kEdge - 8 : 0);
+        const QMargins padding = QuietHeader::padding(column, SequenceModel::kColumns);
+        width += padding.left() + padding.right();
         m_table->setColumnWidth(column, width);
         used += width;
     }
     // The title takes what is left. Where that is nothing, the least telling columns leave.
-    const int room = m_table->viewport()->width();
+    const int room = width(); // a scroll bar lies over the last column's margin
     for (const int column :
          {SequenceModel::Shared, SequenceModel::CachedPrefix, SequenceModel::FirstToken, SequenceModel::PerToken}) {
         const bool hide = room - used < kLeastTitle;

@@ -9,6 +9,7 @@ class QTableView;
 namespace kvscope::ui {
 
 class EmptyState;
+class QuietHeader;
 class SequenceDelegate;
 
 /// The live sequences as a table.
@@ -39,6 +40,7 @@ private:
     CockpitController& m_controller;
     Theme m_theme;
     QTableView* m_table;
+    QuietHeader* m_header;
     SequenceDelegate* m_delegate;
     EmptyState* m_empty;
     QString m_note;

@@ -77,8 +77,10 @@ void FocusRing::place() {
         m_ring->hide();
         return;
     }
-    const QPoint origin = m_target->mapTo(m_target->window(), QPoint(0, 0));
-    const QRect inside = QRect(origin, m_target->size()) & m_target->window()->rect();
+    const QVariant part = m_target->property(kFocusRect);
+    const QRect shown = part.isValid() ? part.toRect() : m_target->rect();
+    const QRect inside =
+        QRect(m_target->mapTo(m_target->window(), shown.topLeft()), shown.size()) & m_target->window()->rect();
     m_ring->setGeometry(inside.adjusted(-kReach, -kReach, kReach, kReach));
     m_ring->raise();
     m_ring->show();
@@ -91,6 +93,7 @@ bool FocusRing::eventFilter(QObject*, QEvent* event) {
     case QEvent::Show:
     case QEvent::Hide:
     case QEvent::EnabledChange:
+    case QEvent::DynamicPropertyChange:
         place();
         break;
     default:

@@ -21,6 +21,8 @@ class FocusRing final : public QObject {
     Q_OBJECT
 public:
     static constexpr const char* kFocusInside = "kvscopeFocusInside";
+    /// A widget of which only a part takes input names that part: a QRect in its own coordinates.
+    static constexpr const char* kFocusRect = "kvscopeFocusRect";
     /// Creates the ring of the application, or gives the one that is there another theme.
     static void install(QApplication& application, const Theme& theme);
 

@@ -5,7 +5,7 @@
 
 namespace kvscope::ui {
 namespace {
-constexpr int kWidest = 280;
+constexpr int kWidest = 320;
 constexpr int kTallest = 112;
 constexpr int kGlyph = 20;
 constexpr int kMargin = 16;
@@ -37,6 +37,7 @@ void EmptyState::paintEvent(QPaintEvent*) {
     QPen dashed(m_theme.line3, 1);
     dashed.setDashPattern({3, 3});
     p.setPen(dashed);
+    p.setBrush(m_theme.bg1);
     p.drawRoundedRect(QRectF(frame).adjusted(.5, .5, -.5, -.5), 8, 8);
 
     p.setFont(textFont(TextRole::Control));

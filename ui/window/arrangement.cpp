@@ -47,7 +47,7 @@ Arrangement Arrangement::defaultFor(WindowClass windowClass) {
     case WindowClass::Normal:
         a.sideWidth = 248;
         a.cockpitWidth = 762;
-        a.columns = {{{{{map}, 0, 442}, {{curves}, 0, 266}, {{sequences}, 0, 0}}, 0}};
+        a.columns = {{{{{map}, 0, 412}, {{curves}, 0, 266}, {{sequences}, 0, 0}}, 0}};
         break;
     case WindowClass::Compact:
         a.sideWidth = 212;
