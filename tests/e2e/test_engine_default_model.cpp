@@ -7,6 +7,7 @@
 
 #include "tests/support/default_model.h"
 #include "tests/support/engine_harness.h"
+#include "tests/support/exactness.h"
 #include "tests/support/model_reference.h"
 
 using namespace kvscope;
@@ -43,6 +44,14 @@ private slots:
         std::printf("lumped KL over %d positions: %.6f, llama.cpp %.6f\n", deviation.positions, deviation.klMean(),
                     theirs);
         QVERIFY(deviation.klMean() <= 1.25 * theirs);
+    }
+
+    void everyWayGivesTheSameBits() {
+        api::EngineConfig base = EngineHarness::config(m_path);
+        base.threads = 1;
+        const std::string difference =
+            compareWays(allWays(base, 21), exactnessRequests(exactnessPrompts(49152, 300), 24));
+        QVERIFY2(difference.empty(), difference.c_str());
     }
 
 private:
