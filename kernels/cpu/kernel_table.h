@@ -113,8 +113,8 @@ struct KernelTable {
     void (*combinePartials)(const float* partials, std::int64_t count, std::int32_t group, std::int32_t headDimV,
                             float* out);
     /// Tokens against everything up to themselves: attendPartition and combinePartials for each, only faster.
-    /// out [token][group][headDimV] with `outStride` between tokens; `scratch`: (kAttentionTokens + 1) * group * (2 +
-    /// headDimV) floats.
+    /// out [token][group][headDimV] with `outStride` between tokens; `scratch` as attentionScratchFloats
+    /// (step_buffers.h) says.
     void (*attendTokens)(const AttentionArgs& args, float* out, std::int64_t outStride, float* scratch);
     /// Maximum and sum of exp(x - maximum) over `count` values; NaN counts as -inf.
     SoftmaxStats (*softmaxStats)(const float* x, std::int64_t count);

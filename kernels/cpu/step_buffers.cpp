@@ -12,7 +12,7 @@ namespace {
 
 /// The largest widths that any op of the program needs.
 struct Widths {
-    std::int64_t q = 0, o = 0, ff = 0, unit = 0, partial = 0, attentionGroup = 0;
+    std::int64_t q = 0, o = 0, ff = 0, unit = 0, partial = 0, attentionScratch = 0;
     std::int64_t panelCols = 0;
     bool quants = false, floats = false;
 };
@@ -36,7 +36,9 @@ Widths widthsOf(const Program& program, const std::vector<PackedWeight>& weights
             const std::int64_t record = 2 + attention->headDimV;
             w.o = std::max<std::int64_t>(w.o, std::int64_t(attention->heads) * attention->headDimV);
             w.partial = std::max<std::int64_t>(w.partial, attention->heads * record);
-            w.attentionGroup = std::max<std::int64_t>(w.attentionGroup, attention->heads / attention->kvHeads * record);
+            w.attentionScratch =
+                std::max(w.attentionScratch, attentionScratchFloats(attention->heads / attention->kvHeads,
+                                                                    attention->headDimK, attention->headDimV));
             consume(w, at(attention->output));
         } else if (const auto* mlp = std::get_if<MlpOp>(&op)) {
             w.ff = std::max(w.ff, at(mlp->gate).rows);
@@ -117,7 +119,7 @@ std::string StepBuffers::allocate(const Program& program, const KvLayout& kv, co
         ok &= allocatePanel(t.panel, kSoloRows, w.panelCols, w.quants, w.floats);
         floats(t.row, roundUp(widest, kGroupRows));
         floats(t.tile, kRowBlock * chunkWidth);
-        floats(t.attention, (kAttentionTokens + 1) * w.attentionGroup);
+        floats(t.attention, w.attentionScratch);
     }
     if (!ok)
         return "The system refused memory for the activations of a step. Allow fewer tokens or sequences in a step.";

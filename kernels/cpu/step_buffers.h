@@ -21,6 +21,12 @@ constexpr std::int64_t headsPerUnit(std::int64_t headDim) {
     return kGroupRows / std::gcd(headDim, kGroupRows);
 }
 
+/// Floats of scratch that KernelTable::attendTokens needs: two softmax states, queries and scores of all rows, and the
+/// keys and values of one tile.
+constexpr std::int64_t attentionScratchFloats(std::int64_t group, std::int64_t headDimK, std::int64_t headDimV) {
+    return kAttentionTokens * group * (2 * (2 + headDimV) + headDimK + kKeyTile) + kKeyTile * (headDimK + headDimV);
+}
+
 /// One piece of attention work; exists once per KV head.
 struct AttentionItem {
     std::int32_t sequence = 0;

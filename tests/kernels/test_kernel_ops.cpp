@@ -12,6 +12,7 @@
 
 #include "kernels/cpu/cpu_features.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/step_buffers.h"
 #include "kernels/cpu/weight_packing.h"
 #include "tests/kernels/tiny_model.h"
 
@@ -474,7 +475,7 @@ private slots:
                 std::vector<float> out(static_cast<std::size_t>(group) * nv), whole(out.size());
                 k->combinePartials(partials.data(), parts, group, dimV, out.data());
                 // The path of prefill gives the same bits.
-                std::vector<float> scratch(record * static_cast<std::size_t>(kAttentionTokens + 1));
+                std::vector<float> scratch(static_cast<std::size_t>(attentionScratchFloats(group, dimK, dimV)));
                 args.firstPosition = length - 1;
                 args.tokens = 1;
                 k->attendTokens(args, whole.data(), static_cast<std::int64_t>(whole.size()), scratch.data());

@@ -36,26 +36,60 @@ KV_FN void locateTile(const AttentionArgs& args, std::int64_t first, std::int64_
     }
 }
 
-/// scores[r][64] = scale * q[r]·k for R query heads, in register tiles of R x V vectors of 16 keys.
-template <int R, int V>
-KV_FN void scoreRows(const AttentionArgs& args, const TileAddress& at, const float* q, std::int64_t headStride,
-                     float* scores) {
-    const std::size_t step = static_cast<std::size_t>(args.kv.blockSize) * 2;
+/// Keys and values of a tile where they lie in the cache: what decode reads once per group of heads.
+struct PagedTile {
+    PagedTile(const AttentionArgs& args, const TileAddress& address)
+        : at(address)
+        , keyStep(static_cast<std::size_t>(args.kv.blockSize) * 2)
+        , valueStep(static_cast<std::size_t>(args.kv.headDimV) * 2)
+        , pairs(args.kv.blockSize == 8) {}
+    KV_INLINE F keys(int vector, std::int32_t d) const {
+        const std::size_t offset = static_cast<std::size_t>(d) * keyStep;
+        const int run = 2 * vector;
+        return pairs ? loadHalfPair(at.keys[run] + offset, at.keys[run + 1] + offset) : loadHalf(at.keys[run] + offset);
+    }
+    KV_INLINE F values(int position, std::int32_t d) const { return loadHalf(row(position, d)); }
+    KV_INLINE F valuesPart(int position, std::int32_t d, int n) const { return loadHalfPart(row(position, d), n); }
+
+    const TileAddress& at;
+    std::size_t keyStep, valueStep;
+    bool pairs;
+
+private:
+    KV_INLINE const std::byte* row(int position, std::int32_t d) const {
+        return at.values[position / 8] + static_cast<std::size_t>(position % 8) * valueStep +
+               static_cast<std::size_t>(d) * 2;
+    }
+};
+
+/// The same converted to float32 once, for the many query rows of prefill.
+struct FlatTile {
+    KV_INLINE F keys(int vector, std::int32_t d) const { return load(keyData + d * kKeyTile + vector * 16); }
+    KV_INLINE F values(int position, std::int32_t d) const { return load(valueData + position * dims + d); }
+    KV_INLINE F valuesPart(int position, std::int32_t d, int n) const {
+        return loadPart(valueData + position * dims + d, n);
+    }
+
+    const float* keyData;   ///< [headDimK][64]
+    const float* valueData; ///< [64][headDimV]
+    std::int64_t dims;      ///< headDimV
+};
+
+/// scores[r][64] = scale * q[r]·k for R query rows, in register tiles of R x V vectors of 16 keys.
+template <int R, int V, class Tile>
+KV_FN void scoreRows(const AttentionArgs& args, const Tile& tile, const float* q, float* scores) {
+    const std::int64_t stride = args.kv.headDimK;
     for (int v0 = 0; v0 < kVectorsPerTile; v0 += V) {
         F acc[R][V];
         for (int r = 0; r < R; ++r)
             for (int v = 0; v < V; ++v)
                 acc[r][v] = zero();
         for (std::int32_t d = 0; d < args.kv.headDimK; ++d) {
-            const std::size_t offset = static_cast<std::size_t>(d) * step;
             F k[V];
-            for (int v = 0; v < V; ++v) {
-                const int run = 2 * (v0 + v);
-                k[v] = args.kv.blockSize == 8 ? loadHalfPair(at.keys[run] + offset, at.keys[run + 1] + offset)
-                                              : loadHalf(at.keys[run] + offset);
-            }
+            for (int v = 0; v < V; ++v)
+                k[v] = tile.keys(v0 + v, d);
             for (int r = 0; r < R; ++r) {
-                const F x = set1(q[r * headStride + d]);
+                const F x = set1(q[r * stride + d]);
                 for (int v = 0; v < V; ++v)
                     acc[r][v] = fma(x, k[v], acc[r][v]);
             }
@@ -67,23 +101,20 @@ KV_FN void scoreRows(const AttentionArgs& args, const TileAddress& at, const flo
 }
 
 /// acc[r][dim] += sum over the first `count` positions of the tile of weights[r][position] * value.
-template <int R, int V>
-KV_FN void addValues(const AttentionArgs& args, const TileAddress& at, const float* weights, int count, float* acc,
-                     std::int64_t accStride) {
+template <int R, int V, class Tile>
+KV_FN void addValues(const AttentionArgs& args, const Tile& tile, const float* weights, int count, float* acc) {
     const std::int32_t dims = args.kv.headDimV;
+    const std::int64_t stride = dims;
     std::int32_t d = 0;
     for (; d + V * 16 <= dims; d += V * 16) {
         F sum[R][V];
         for (int r = 0; r < R; ++r)
             for (int v = 0; v < V; ++v)
-                sum[r][v] = load(acc + r * accStride + d + v * 16);
+                sum[r][v] = load(acc + r * stride + d + v * 16);
         for (int i = 0; i < count; ++i) {
-            const std::byte* row =
-                at.values[i / 8] +
-                (static_cast<std::size_t>(i % 8) * static_cast<std::size_t>(dims) + static_cast<std::size_t>(d)) * 2;
             F value[V];
             for (int v = 0; v < V; ++v)
-                value[v] = loadHalf(row + v * 32);
+                value[v] = tile.values(i, d + v * 16);
             for (int r = 0; r < R; ++r) {
                 const F w = set1(weights[r * kKeyTile + i]);
                 for (int v = 0; v < V; ++v)
@@ -92,20 +123,15 @@ KV_FN void addValues(const AttentionArgs& args, const TileAddress& at, const flo
         }
         for (int r = 0; r < R; ++r)
             for (int v = 0; v < V; ++v)
-                store(acc + r * accStride + d + v * 16, sum[r][v]);
+                store(acc + r * stride + d + v * 16, sum[r][v]);
     }
     for (; d < dims; d += 16) {
         const int n = dims - d < 16 ? dims - d : 16;
         for (int r = 0; r < R; ++r) {
-            F sum = loadPart(acc + r * accStride + d, n);
-            for (int i = 0; i < count; ++i) {
-                const std::byte* row =
-                    at.values[i / 8] +
-                    (static_cast<std::size_t>(i % 8) * static_cast<std::size_t>(dims) + static_cast<std::size_t>(d)) *
-                        2;
-                sum = fma(set1(weights[r * kKeyTile + i]), loadHalfPart(row, n), sum);
-            }
-            storePart(acc + r * accStride + d, sum, n);
+            F sum = loadPart(acc + r * stride + d, n);
+            for (int i = 0; i < count; ++i)
+                sum = fma(set1(weights[r * kKeyTile + i]), tile.valuesPart(i, d, n), sum);
+            storePart(acc + r * stride + d, sum, n);
         }
     }
 }
@@ -143,30 +169,49 @@ KV_FN void softmaxTile(float* scores, int count, float* maximum, float* sum, flo
         }
 }
 
-template <int R>
-void scoreGroup(const AttentionArgs& args, const TileAddress& at, const float* q, int heads, float* scores) {
-    for (; heads >= R; heads -= R) {
-        scoreRows<R, kScoreVectors>(args, at, q, args.kv.headDimK, scores);
+template <int R, class Tile>
+void scoreGroup(const AttentionArgs& args, const Tile& tile, const float* q, int rows, float* scores) {
+    for (; rows >= R; rows -= R) {
+        scoreRows<R, kScoreVectors>(args, tile, q, scores);
         q += R * args.kv.headDimK;
         scores += R * kKeyTile;
     }
     if constexpr (R > 1)
-        if (heads > 0)
-            scoreGroup<R - 1>(args, at, q, heads, scores);
+        if (rows > 0)
+            scoreGroup<R - 1>(args, tile, q, rows, scores);
 }
 
-template <int R>
-void valueGroup(const AttentionArgs& args, const TileAddress& at, const float* weights, int heads, int count,
-                float* acc) {
-    const std::int64_t stride = args.kv.headDimV;
-    for (; heads >= R; heads -= R) {
-        addValues<R, kValueVectors>(args, at, weights, count, acc, stride);
+template <int R, class Tile>
+void valueGroup(const AttentionArgs& args, const Tile& tile, const float* weights, int rows, int count, float* acc) {
+    for (; rows >= R; rows -= R) {
+        addValues<R, kValueVectors>(args, tile, weights, count, acc);
         weights += R * kKeyTile;
-        acc += R * stride;
+        acc += R * args.kv.headDimV;
     }
     if constexpr (R > 1)
-        if (heads > 0)
-            valueGroup<R - 1>(args, at, weights, heads, count, acc);
+        if (rows > 0)
+            valueGroup<R - 1>(args, tile, weights, rows, count, acc);
+}
+
+/// One key tile for some query rows that all see its first `count` positions: [rows] maximum, sum and values go on.
+template <class Tile>
+KV_FN void attendTile(const AttentionArgs& args, const Tile& tile, const float* q, int rows, int count, float* maximum,
+                      float* sum, float* acc, float* scores) {
+    const std::int32_t dims = args.kv.headDimV;
+    scoreGroup<kScoreRows>(args, tile, q, rows, scores);
+    for (int r = 0; r < rows; ++r)
+        softmaxTile(scores + r * kKeyTile, count, maximum + r, sum + r, acc + static_cast<std::int64_t>(r) * dims,
+                    dims);
+    valueGroup<kScoreRows>(args, tile, scores, rows, count, acc);
+}
+
+/// Fresh online softmax state of `rows` query rows.
+KV_FN void resetRows(float* maximum, float* sum, float* acc, std::int64_t rows, std::int32_t dims) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+        maximum[r] = -__builtin_inff();
+        sum[r] = 0;
+    }
+    std::memset(acc, 0, static_cast<std::size_t>(rows * dims) * sizeof(float));
 }
 
 /// Query heads that go through a tile together; a larger group is taken in pieces.
@@ -178,23 +223,16 @@ void attendPartition(const AttentionArgs& args, std::int64_t first, std::int64_t
     float* maximum = partial;
     float* sum = partial + args.group;
     float* acc = partial + 2 * args.group;
-    const std::int32_t dims = args.kv.headDimV;
-    for (std::int32_t h = 0; h < args.group; ++h) {
-        maximum[h] = -__builtin_inff();
-        sum[h] = 0;
-    }
-    std::memset(acc, 0, static_cast<std::size_t>(args.group) * static_cast<std::size_t>(dims) * sizeof(float));
-    for (std::int64_t tile = first; tile < last; tile += kKeyTile) {
+    resetRows(maximum, sum, acc, args.group, args.kv.headDimV);
+    for (std::int64_t start = first; start < last; start += kKeyTile) {
         TileAddress at;
-        locateTile(args, tile, last, at);
-        const int count = last - tile < kKeyTile ? static_cast<int>(last - tile) : static_cast<int>(kKeyTile);
+        locateTile(args, start, last, at);
+        const PagedTile tile(args, at);
+        const int count = last - start < kKeyTile ? static_cast<int>(last - start) : static_cast<int>(kKeyTile);
         for (std::int32_t h = 0; h < args.group; h += kHeadPiece) {
             const int heads = args.group - h < kHeadPiece ? args.group - h : kHeadPiece;
-            scoreGroup<kScoreRows>(args, at, args.q + static_cast<std::int64_t>(h) * args.kv.headDimK, heads, scores);
-            for (int i = 0; i < heads; ++i)
-                softmaxTile(scores + i * kKeyTile, count, maximum + h + i, sum + h + i,
-                            acc + static_cast<std::int64_t>(h + i) * dims, dims);
-            valueGroup<kScoreRows>(args, at, scores, heads, count, acc + static_cast<std::int64_t>(h) * dims);
+            attendTile(args, tile, args.q + static_cast<std::int64_t>(h) * args.kv.headDimK, heads, count, maximum + h,
+                       sum + h, acc + static_cast<std::int64_t>(h) * args.kv.headDimV, scores);
         }
     }
 }
@@ -235,27 +273,77 @@ void combinePartials(const float* partials, std::int64_t count, std::int32_t gro
     }
 }
 
-void attendTokens(const AttentionArgs& args, float* out, std::int64_t outStride, float* scratch) {
-    const std::int32_t group = args.group, dims = args.kv.headDimV;
-    const std::int64_t record = static_cast<std::int64_t>(group) * (2 + dims);
-    float* next = scratch + record;
-    AttentionArgs one = args;
-    for (std::int64_t t = 0; t < args.tokens; ++t) {
-        one.q = args.q + t * args.qStride;
-        const std::int64_t length = args.firstPosition + t + 1;
-        for (std::int64_t first = 0; first < length; first += kPartition) {
-            const std::int64_t last = first + kPartition < length ? first + kPartition : length;
-            attendPartition(one, first, last, first == 0 ? scratch : next);
-            if (first > 0)
-                for (std::int32_t h = 0; h < group; ++h)
-                    foldHead(scratch + h, scratch + group + h, scratch + 2 * group + h * dims, next[h], next[group + h],
-                             next + 2 * group + h * dims, dims);
+/// Converts a key tile to float32; positions at and behind `last` become garbage that is masked later.
+void flattenTile(const AttentionArgs& args, std::int64_t start, std::int64_t last, float* keys, float* values) {
+    TileAddress at;
+    locateTile(args, start, last, at);
+    const PagedTile tile(args, at);
+    for (std::int32_t d = 0; d < args.kv.headDimK; ++d)
+        for (int v = 0; v < kVectorsPerTile; ++v)
+            store(keys + d * kKeyTile + v * 16, tile.keys(v, d));
+    const std::int32_t dims = args.kv.headDimV;
+    const int count = last - start < kKeyTile ? static_cast<int>(last - start) : static_cast<int>(kKeyTile);
+    for (int i = 0; i < count; ++i)
+        for (std::int32_t d = 0; d < dims; d += 16) {
+            const int n = dims - d < 16 ? dims - d : 16;
+            if (n == 16)
+                store(values + i * dims + d, tile.values(i, d));
+            else
+                storePart(values + i * dims + d, tile.valuesPart(i, d, n), n);
         }
-        float* row = out + t * outStride;
-        std::memcpy(row, scratch + 2 * group, static_cast<std::size_t>(group) * static_cast<std::size_t>(dims) * 4);
-        for (std::int32_t h = 0; h < group; ++h)
-            scaleHead(row + h * dims, 1.0f / scratch[group + h], dims);
+}
+
+void attendTokens(const AttentionArgs& args, float* out, std::int64_t outStride, float* scratch) {
+    const std::int32_t group = args.group, dims = args.kv.headDimV, dimK = args.kv.headDimK;
+    const std::int64_t rows = args.tokens * group, state = rows * (2 + dims);
+    const std::int64_t end = args.firstPosition + args.tokens; // what the last token sees
+    float* total = scratch;                                    // [rows] maximum, [rows] sum, [rows][dims] values
+    float* part = total + state;                               // the same for the partition at hand
+    float* q = part + state;                                   // [rows][dimK]
+    float* scores = q + rows * dimK;                           // [rows][64]
+    float* keys = scores + rows * kKeyTile;
+    float* values = keys + dimK * kKeyTile;
+    for (std::int64_t t = 0; t < args.tokens; ++t)
+        std::memcpy(q + t * group * dimK, args.q + t * args.qStride,
+                    static_cast<std::size_t>(group) * static_cast<std::size_t>(dimK) * sizeof(float));
+    const FlatTile tile{keys, values, dims};
+
+    for (std::int64_t partition = 0; partition < end; partition += kPartition) {
+        float* now = partition == 0 ? total : part;
+        float *maximum = now, *sum = now + rows, *acc = now + 2 * rows;
+        resetRows(maximum, sum, acc, rows, dims);
+        const std::int64_t partitionEnd = partition + kPartition < end ? partition + kPartition : end;
+        for (std::int64_t start = partition; start < partitionEnd; start += kKeyTile) {
+            flattenTile(args, start, end, keys, values);
+            // Token t sees positions 0..firstPosition + t. From `whole` on, tokens see all of this tile and go through
+            // it together; those before see a part of it, each another one, or nothing.
+            const auto clamp = [&](std::int64_t t) { return t < 0 ? 0 : t < args.tokens ? t : args.tokens; };
+            const std::int64_t whole = clamp(start + kKeyTile - 1 - args.firstPosition);
+            for (std::int64_t t = clamp(start - args.firstPosition); t < whole; ++t) {
+                const int count = static_cast<int>(args.firstPosition + t + 1 - start);
+                const std::int64_t r = t * group;
+                attendTile(args, tile, q + r * dimK, group, count, maximum + r, sum + r, acc + r * dims, scores);
+            }
+            if (whole < args.tokens) {
+                const std::int64_t r = whole * group;
+                attendTile(args, tile, q + r * dimK, static_cast<int>(rows - r), static_cast<int>(kKeyTile),
+                           maximum + r, sum + r, acc + r * dims, scores);
+            }
+        }
+        if (partition == 0)
+            continue;
+        const std::int64_t seen = partition - args.firstPosition; // tokens before it do not reach this partition
+        for (std::int64_t r = (seen < 0 ? 0 : seen) * group; r < rows; ++r)
+            foldHead(total + r, total + rows + r, total + 2 * rows + r * dims, maximum[r], sum[r], acc + r * dims,
+                     dims);
     }
+    for (std::int64_t t = 0; t < args.tokens; ++t)
+        for (std::int32_t h = 0; h < group; ++h) {
+            const std::int64_t r = t * group + h;
+            float* row = out + t * outStride + static_cast<std::int64_t>(h) * dims;
+            std::memcpy(row, total + 2 * rows + r * dims, static_cast<std::size_t>(dims) * sizeof(float));
+            scaleHead(row, 1.0f / total[rows + r], dims);
+        }
 }
 
 } // namespace

@@ -10,6 +10,7 @@
 #include <immintrin.h>
 
 #define KV_FN static inline __attribute__((always_inline, unused))
+#define KV_INLINE inline __attribute__((always_inline))
 
 namespace kvscope::kernels {
 namespace {

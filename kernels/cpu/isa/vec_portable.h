@@ -12,6 +12,7 @@
 #endif
 
 #define KV_FN static inline __attribute__((always_inline, unused))
+#define KV_INLINE inline __attribute__((always_inline))
 
 namespace kvscope::kernels {
 namespace {
