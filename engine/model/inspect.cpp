@@ -53,18 +53,29 @@ void addTokenizer(const GgufMetadata& metadata, ModelSummary& summary) {
         summary.problems.push_back("This file has no chat template; messages are joined by a general one.");
 }
 
-void addTensors(const ModelFile& file, ModelSummary& summary) {
+std::map<std::string, TensorTotal> totalsByType(const ModelFile& file) {
+    std::map<std::string, TensorTotal> totals;
     for (const TensorInfo& tensor : file.tensors()) {
-        TensorTotal& total = summary.tensors[tensorTypeName(tensor.type)];
+        TensorTotal& total = totals[tensorTypeName(tensor.type)];
         ++total.count;
         total.bytes += tensor.bytes;
     }
-    std::uint64_t most = 0;
-    for (const auto& [type, total] : summary.tensors)
-        if (total.bytes > most) {
-            most = total.bytes;
-            summary.quantization = type;
-        }
+    return totals;
+}
+
+/// Names of the general.file_type numbers: a tensor type, some with the size of the mix behind it.
+std::string publishedName(std::int64_t fileType) {
+    static const std::map<std::int64_t, const char*> kNames{
+        {0, "F32"},     {1, "F16"},     {2, "Q4_0"},    {3, "Q4_1"},    {7, "Q8_0"},    {8, "Q5_0"},    {9, "Q5_1"},
+        {10, "Q2_K"},   {11, "Q3_K_S"}, {12, "Q3_K_M"}, {13, "Q3_K_L"}, {14, "Q4_K_S"}, {15, "Q4_K_M"}, {16, "Q5_K_S"},
+        {17, "Q5_K_M"}, {18, "Q6_K"},   {25, "IQ4_NL"}, {30, "IQ4_XS"}, {32, "BF16"}};
+    const auto it = kNames.find(fileType);
+    return it == kNames.end() ? std::string() : it->second;
+}
+
+void addTensors(const ModelFile& file, ModelSummary& summary) {
+    summary.tensors = totalsByType(file);
+    summary.quantization = quantizationLabel(file);
     summary.weightsBytes = file.tensorBytes();
     summary.shards = static_cast<std::uint32_t>(file.shards().size());
     for (const GgufFile& shard : file.shards())
@@ -82,6 +93,17 @@ nlohmann::json scalarOrList(const std::vector<std::int64_t>& values) {
 }
 
 } // namespace
+
+std::string quantizationLabel(const ModelFile& file) {
+    const auto totals = totalsByType(file);
+    const std::string published = publishedName(file.metadata().integer("general.file_type").value_or(-1));
+    const bool sized = published.ends_with("_S") || published.ends_with("_M") || published.ends_with("_L");
+    if (totals.contains(sized ? published.substr(0, published.size() - 2) : published))
+        return published;
+    const auto most = std::max_element(totals.begin(), totals.end(),
+                                       [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
+    return most == totals.end() ? std::string() : most->first;
+}
 
 std::vector<std::pair<std::string, std::uint64_t>> kvBytesByType(const KvShape& shape) {
     std::vector<std::pair<std::string, std::uint64_t>> all;

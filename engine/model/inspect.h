@@ -34,7 +34,7 @@ struct ModelSummary {
     std::optional<std::int64_t> vocab;
     KvShape kv; ///< empty = the keys do not say enough
     std::map<std::string, TensorTotal> tensors;
-    std::string quantization;       ///< type that holds most bytes, "" without tensors
+    std::string quantization; ///< as published ("Q4_K_M"), else the type that holds most bytes; "" without tensors
     std::uint64_t weightsBytes = 0; ///< of all tensors
     std::uint64_t fileBytes = 0;    ///< of all shards
     std::uint32_t shards = 1;
@@ -44,6 +44,10 @@ struct ModelSummary {
     std::vector<std::string> problems; ///< sentences; the first is why it cannot run, if it cannot
     bool runs = false;                 ///< `readModelConfig` accepts it
 };
+
+/// The name under which a mix of types is published, from general.file_type, where the tensors bear it out; else the
+/// type that holds most bytes. "" without tensors.
+std::string quantizationLabel(const ModelFile& file);
 
 /// Errors as ModelFile::open: only a file that is no readable GGUF file at all.
 Result<ModelSummary> inspectModel(const std::string& path);

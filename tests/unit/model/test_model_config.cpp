@@ -289,6 +289,17 @@ private slots:
         }
     }
 
+    void aLabelIsTakenFromTheFileWhereItsTensorsBearItOut() {
+        GgufWriter writer;
+        writer.text("general.architecture", "llama").u32("general.file_type", 15);
+        writer.tensor({"a", {256, 64}, TensorType::Q8_0, {}, {}, {}, {}});
+        QVERIFY(writer.write(m_path));
+        QCOMPARE(inspectModel(m_path)->quantization, std::string("Q8_0")); // says Q4_K_M, holds none of it
+        writer.tensor({"b", {256}, TensorType::Q4_K, {}, {}, {}, {}});
+        QVERIFY(writer.write(m_path));
+        QCOMPARE(inspectModel(m_path)->quantization, std::string("Q4_K_M"));
+    }
+
     void kvBytesAreThoseOfTheTable() {
         const auto bytes = [](std::int64_t layers, std::int64_t kvHeads, std::int64_t headDim, TensorType k,
                               TensorType v) {
