@@ -47,7 +47,6 @@ protected:
         int x = 18;
         const std::pair<QString, QColor> entries[] = {
             {QCoreApplication::translate("ConversationPanel", "cached"), m_theme.stateCachedRing},
-            {QCoreApplication::translate("ConversationPanel", "in use"), m_theme.stateActive},
             {QCoreApplication::translate("ConversationPanel", "to recompute"), m_theme.line2}};
         for (const auto& [word, color] : entries) {
             paintBar(painter, QRectF(QPointF(x, 14), kWarmth), {{1.0, color}}, m_theme.line2, m_theme.bg2);

@@ -17,6 +17,7 @@ constexpr int kAnswerIndent = 14; // room of the bar at the left
 constexpr int kMeasure = 720;     // an answer's lines are never longer
 constexpr int kLine = 24;         // receipt, state
 constexpr int kActions = 28;
+constexpr int kBubbleTop = 6; // the answer above ends with the room of its actions
 constexpr QPoint kBubblePadding(12, 8);
 constexpr int kDetailsPadding = 12;
 constexpr int kFactNames = 104;
@@ -51,7 +52,7 @@ void MessageItem::update(const ChatMessage& message, const ChatStyle& style, int
 
 void MessageItem::placeOwn(const ChatMessage& message, int width) {
     const QSize bubble(m_text.naturalWidth() + 2 * kBubblePadding.x(), m_text.height() + 2 * kBubblePadding.y());
-    m_bubble = QRect(QPoint(width - bubble.width(), 16), bubble);
+    m_bubble = QRect(QPoint(width - bubble.width(), kBubbleTop), bubble);
     m_textRect = m_bubble.adjusted(kBubblePadding.x(), kBubblePadding.y(), -kBubblePadding.x(), -kBubblePadding.y());
     m_copyRect = QRect(m_bubble.left() - 32, m_bubble.top() + 4, kActions, kActions);
     int y = m_bubble.bottom() + 1 + 4;

@@ -19,6 +19,22 @@ bool isLaterShard(const QString& fileName) {
     return match.hasMatch() && match.captured(1).toInt() != 1;
 }
 
+} // namespace
+
+QString modelDisplayName(const QString& path) {
+    static const QRegularExpression shardTail(QStringLiteral("-\\d{5}-of-\\d{5}$"));
+    static const QRegularExpression typeTail(QStringLiteral("[-._](I?Q\\d\\w*|BF16|F16|F32)$"),
+                                             QRegularExpression::CaseInsensitiveOption);
+    QString name = QFileInfo(path).completeBaseName();
+    const QString whole = name;
+    name.remove(shardTail).remove(typeTail);
+    name.replace(QLatin1Char('-'), QLatin1Char(' ')).replace(QLatin1Char('_'), QLatin1Char(' '));
+    name = name.simplified();
+    return name.isEmpty() ? whole : name;
+}
+
+namespace {
+
 double share(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0.0 : std::min(1.0, double(part) / double(whole));
 }
@@ -100,8 +116,7 @@ void ModelListModel::rescan() {
         if (known >= 0)
             entry = at(known);
         entry.path = path;
-        if (entry.name.isEmpty())
-            entry.name = QFileInfo(path).completeBaseName();
+        entry.name = modelDisplayName(path);
         entry.current = path == m_current;
         entries.push_back(std::move(entry));
     }
@@ -120,7 +135,7 @@ void ModelListModel::addFile(const QString& path) {
     beginInsertRows({}, 0, 0);
     ModelEntry entry;
     entry.path = absolute;
-    entry.name = QFileInfo(absolute).completeBaseName();
+    entry.name = modelDisplayName(absolute);
     entry.current = absolute == m_current;
     m_entries.insert(m_entries.begin(), std::move(entry));
     endInsertRows();
@@ -162,8 +177,6 @@ void ModelListModel::probed(const QString& path, const Result<api::ModelProbe>& 
     entry.error.clear();
     if (result) {
         entry.probe = *result;
-        if (!result->name.empty())
-            entry.name = QString::fromStdString(result->name);
     } else {
         entry.error = QString::fromStdString(result.error().message);
     }

@@ -23,6 +23,10 @@ struct ModelEntry {
     bool fits() const { return probed && error.isEmpty() && probe.problem.empty() && probe.missingBytes == 0; }
 };
 
+/// A file's name as people say it: "SmolLM2-135M-Instruct.Q4_1.gguf" is "SmolLM2 135M Instruct". The name inside a file
+/// is often that of a training run.
+QString modelDisplayName(const QString& path);
+
 /// Model files: those in the models folder and those opened by the user. Looking into a file happens on a worker
 /// thread; the row is there at once and fills in.
 class ModelListModel final : public QAbstractListModel {

@@ -136,9 +136,7 @@ DockArea::DockArea(const Theme& theme, QWidget* parent)
     connect(m_columns, &QSplitter::splitterMoved, this, &DockArea::changed);
 }
 
-DockArea::~DockArea() {
-    clear();
-}
+DockArea::~DockArea() = default; // docks and panels die with the window that they are children of
 
 void DockArea::addPanel(const QString& id, Panel* panel) {
     m_ids << id;

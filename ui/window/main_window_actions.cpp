@@ -31,9 +31,13 @@ namespace {
 
 constexpr int kSaidMs = 10000;
 
-QString nameOf(const api::ModelInfo& info) {
-    return info.name.empty() ? QFileInfo(QString::fromStdString(info.path)).completeBaseName()
-                             : QString::fromStdString(info.name);
+/// The engine's reason as a part of a sentence: "CPU: no CUDA driver found".
+QString phrase(QString sentence) {
+    while (sentence.endsWith(QLatin1Char('.')))
+        sentence.chop(1);
+    if (sentence.size() > 1 && sentence[1].isLower())
+        sentence[0] = sentence[0].toLower();
+    return sentence;
 }
 
 } // namespace
@@ -156,7 +160,7 @@ void MainWindow::openModelPicker() {
 }
 
 void MainWindow::onLoading(const api::LoadingEvent& event) {
-    const QString name = QFileInfo(QString::fromStdString(event.path)).completeBaseName();
+    const QString name = modelDisplayName(QString::fromStdString(event.path));
     if (!m_hasModel)
         m_top->model()->setModelName(name, {});
     m_top->model()->setLoading(event.fraction);
@@ -169,7 +173,8 @@ void MainWindow::onLoaded(const api::ModelInfo& info) {
     m_model = info;
     m_hasModel = true;
     m_top->model()->setLoading(-1);
-    m_top->model()->setModelName(nameOf(info), QString::fromStdString(info.quantization));
+    m_top->model()->setModelName(modelDisplayName(QString::fromStdString(info.path)),
+                                 QString::fromStdString(info.quantization));
     m_top->setBackend(QString::fromStdString(info.backend));
     m_parts.models.setCurrent(QString::fromStdString(info.path));
     m_chatPanel->setLoading(-1, {});
@@ -257,9 +262,9 @@ void MainWindow::refreshTitle() {
 void MainWindow::refreshStatus() {
     StatusBar::Facts facts;
     if (m_hasModel) {
-        facts.model = nameOf(m_model);
+        facts.model = modelDisplayName(QString::fromStdString(m_model.path));
         const QString backend = QString::fromStdString(m_model.backend);
-        const QString reason = QString::fromStdString(m_model.backendReason);
+        const QString reason = phrase(QString::fromStdString(m_model.backendReason));
         facts.backend = reason.isEmpty() ? backend : tr("%1: %2").arg(backend.section(QLatin1Char(','), 0, 0), reason);
         facts.backendDetail = backend;
         facts.context = m_parts.chat.context();

@@ -292,6 +292,14 @@ private slots:
         QVERIFY(titleFrom(QString(300, QLatin1Char('a'))).size() <= 49);
     }
 
+    void modelNamesAsPeopleSayThem() {
+        QCOMPARE(modelDisplayName(QStringLiteral("/m/SmolLM2-135M-Instruct.Q4_1.gguf")),
+                 QStringLiteral("SmolLM2 135M Instruct"));
+        QCOMPARE(modelDisplayName(QStringLiteral("gemma-3-270m-it-Q4_K_M.gguf")), QStringLiteral("gemma 3 270m it"));
+        QCOMPARE(modelDisplayName(QStringLiteral("big-f16-00001-of-00002.gguf")), QStringLiteral("big"));
+        QCOMPARE(modelDisplayName(QStringLiteral("Q8_0.gguf")), QStringLiteral("Q8 0"));
+    }
+
     void modelFilesAreRows() {
         QTemporaryDir dir;
         for (const char* name : {"a.gguf", "b-00001-of-00002.gguf", "b-00002-of-00002.gguf", "notes.txt"}) {
@@ -316,7 +324,7 @@ private slots:
         model.rescan();
         QCOMPARE(model.rowCount(), 2);
         QTRY_VERIFY(model.at(0).probed && model.at(1).probed);
-        QCOMPARE(model.index(0).data().toString(), QStringLiteral("Model A"));
+        QCOMPARE(model.index(0).data().toString(), QStringLiteral("a"));
         QCOMPARE(model.index(0).data(ModelListModel::FitRole).toString(), QStringLiteral("46,600 tokens fit"));
         QVERIFY(model.index(0).data(ModelListModel::FitsRole).toBool());
         QVERIFY(!model.index(1).data(ModelListModel::FitsRole).toBool());
