@@ -15,6 +15,11 @@ constexpr double kWheelStep = 120; // eighths of a degree of one notch
 constexpr int kDragThreshold = 4;
 } // namespace
 
+void BlockMapView::showEvent(QShowEvent* event) {
+    relayout();
+    QWidget::showEvent(event);
+}
+
 void BlockMapView::resizeEvent(QResizeEvent*) {
     relayout();
     emit zoomChanged();

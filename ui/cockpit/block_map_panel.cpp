@@ -321,6 +321,7 @@ void BlockMapPanel::place() {
     // Whole pixels a cell leave a rest below the map; what belongs to the map stays close to it.
     const int tall = m_view->zoomed() ? room : qMin(room, m_view->heightFor({width(), room}));
     m_view->setGeometry(0, top, width(), tall);
+    m_view->relayout();
     const QRect map = m_view->mapRect();
     int y = top + tall + 2;
     m_summaryTop = y;

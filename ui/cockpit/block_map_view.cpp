@@ -70,9 +70,11 @@ void BlockMapView::setColourBy(ColourBy colourBy) {
 void BlockMapView::relayout() {
     const double ratio = devicePixelRatioF();
     const QSize room(int((width() - kGutter - kRightMargin) * ratio), int(height() * ratio));
-    m_viewport.setArea(std::int32_t(m_map.cells.size()), room, ratio);
+    const bool moved = m_viewport.setArea(std::int32_t(m_map.cells.size()), room, ratio);
     m_raster.setBlockSize(m_map.blockSize);
-    repaintAll();
+    m_mini.setBlockSize(m_map.blockSize);
+    if (moved)
+        repaintAll();
 }
 
 void BlockMapView::repaintAll() {
@@ -98,6 +100,7 @@ void BlockMapView::setMap(const metrics::BlockMapSnapshot& map, const std::vecto
         m_selection.clear();
         updateDimming();
         relayout();
+        repaintAll();
         emit pointedChanged();
         return;
     }

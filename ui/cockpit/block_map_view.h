@@ -45,6 +45,8 @@ public:
     bool zoomed() const { return !m_viewport.fitted(); }
     /// Logical rectangle of the cells, the ruler left out; all of the view's room while zoomed.
     QRect mapRect() const;
+    /// Lays out for the size that the view has now. A hidden view gets no resize events, so who places it says so.
+    void relayout();
     /// Height that the whole map takes in a view of this size.
     int heightFor(QSize size) const;
     /// The block that pointer or keyboard cursor are on; none = no block.
@@ -67,6 +69,7 @@ signals:
 
 protected:
     void paintEvent(QPaintEvent* event) override;
+    void showEvent(QShowEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
@@ -87,7 +90,6 @@ private:
     BlockMapRaster::Source source() const;
     QPoint toDevice(QPointF point) const; ///< of the widget to the image
     QRectF toLogical(const QRect& deviceRect) const;
-    void relayout(); ///< size, pool or scale changed
     void repaintAll();
     void repaintCells(const std::vector<std::int32_t>& blocks);
     void noteChanges(const metrics::BlockMapSnapshot& before, const std::vector<std::int32_t>& changed);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/cockpit/sequences_panel.h"
 
+#include <QHeaderView>
 #include <QPainter>
+#include <QScrollBar>
 #include <QTableView>
 
 #include "ui/cockpit/look.h"
@@ -95,6 +97,7 @@ void SequencesPanel::takeRows() {
     m_table->setVisible(!none);
     m_empty->setVisible(none);
     updateSpans();
+    fitColumns();
     if (const QString text = note(); text != m_note) {
         m_note = text;
         emit titleChanged();
@@ -127,7 +130,8 @@ void SequencesPanel::fitColumns() {
         used += width;
     }
     // The title takes what is left. Where that is nothing, the least telling columns leave.
-    const int room = width(); // a scroll bar lies over the last column's margin
+    const bool scrolls = m_table->verticalHeader()->length() + m_header->height() > height();
+    const int room = width() - (scrolls ? m_table->verticalScrollBar()->sizeHint().width() : 0);
     for (const int column :
          {SequenceModel::Shared, SequenceModel::CachedPrefix, SequenceModel::FirstToken, SequenceModel::PerToken}) {
         const bool hide = room - used < kLeastTitle;

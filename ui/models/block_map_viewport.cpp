@@ -10,9 +10,9 @@ constexpr double kLargestPitch = 40; // logical: enough for level and count, sti
 constexpr double kStep = 1.25;
 } // namespace
 
-void BlockMapViewport::setArea(std::int32_t blocks, QSize area, double scale) {
+bool BlockMapViewport::setArea(std::int32_t blocks, QSize area, double scale) {
     if (blocks == m_blocks && area == m_area && scale == m_scale)
-        return;
+        return false;
     const bool otherPool = blocks != m_blocks || scale != m_scale;
     const QPoint middle = m_offset + QPoint(m_area.width() / 2, m_area.height() / 2);
     m_blocks = blocks;
@@ -21,9 +21,10 @@ void BlockMapViewport::setArea(std::int32_t blocks, QSize area, double scale) {
     m_fit = BlockMapLayout::fit(blocks, area, scale);
     if (otherPool || fitted() || m_pitch <= m_fit.pitch() || m_layout.blocksPerRow() != m_fit.blocksPerRow()) {
         fit();
-        return;
+        return true;
     }
     centreOn(middle);
+    return true;
 }
 
 int BlockMapViewport::largestPitch() const {

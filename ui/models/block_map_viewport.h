@@ -9,7 +9,8 @@ namespace kvscope::ui {
 class BlockMapViewport {
 public:
     /// Size of the view and the pool. Keeps the zoom where that makes sense; a map that follows the size stays fitted.
-    void setArea(std::int32_t blocks, QSize area, double scale);
+    /// False = all of it is as before.
+    bool setArea(std::int32_t blocks, QSize area, double scale);
     const BlockMapLayout& layout() const { return m_layout; }
     QSize area() const { return m_area; }
     double scale() const { return m_scale; }
