@@ -36,6 +36,8 @@ QHash<QString, QColor> tokensByName(const Theme& t) {
         {QStringLiteral("accentHover"), t.accentHover},
         {QStringLiteral("onAccent"), t.onAccent},
         {QStringLiteral("sel"), t.sel},
+        {QStringLiteral("focus"), t.focus},
+        {QStringLiteral("danger"), t.danger},
     };
 }
 
