@@ -7,6 +7,7 @@
 
 #include <utf8proc.h>
 
+#include "engine/model/jinja/value.h"
 #include "engine/model/unicode.h"
 
 namespace kvscope::model::jinja {
@@ -59,6 +60,16 @@ bool isIn(std::string_view characters, std::string_view character, char32_t code
     return false;
 }
 
+/// Bytes of the last character of a text that is not empty.
+std::size_t lastCharacter(std::string_view text) {
+    for (std::size_t length = 1; length <= std::min<std::size_t>(text.size(), 4); ++length) {
+        const DecodedChar c = decodeUtf8(text, text.size() - length);
+        if (c.valid && c.length == length)
+            return length;
+    }
+    return 1; // not UTF-8
+}
+
 } // namespace
 
 std::vector<std::size_t> characterOffsets(std::string_view text) {
@@ -108,20 +119,24 @@ std::string lowerCase(std::string_view text) {
 
 Text stripped(const Text& text, Side side, std::string_view characters) {
     const std::string_view bytes = text.bytes();
-    const std::vector<std::size_t> offsets = characterOffsets(bytes);
-    std::size_t first = 0;
-    std::size_t last = offsets.size() - 1;
-    const auto strippable = [&](std::size_t i) {
-        const std::string_view character = bytes.substr(offsets[i], offsets[i + 1] - offsets[i]);
-        return isIn(characters, character, decodeUtf8(bytes, offsets[i]).codePoint);
+    std::size_t begin = 0;
+    std::size_t end = bytes.size();
+    const auto strippable = [&](std::size_t at, std::size_t length) {
+        return isIn(characters, bytes.substr(at, length), decodeUtf8(bytes, at).codePoint);
     };
-    if (side != Side::Right)
-        while (first < last && strippable(first))
-            ++first;
-    if (side != Side::Left)
-        while (last > first && strippable(last - 1))
-            --last;
-    return text.substr(offsets[first], offsets[last] - offsets[first]);
+    while (side != Side::Right && begin < end) {
+        const std::size_t length = decodeUtf8(bytes, begin).length;
+        if (!strippable(begin, length))
+            break;
+        begin += length;
+    }
+    while (side != Side::Left && begin < end) {
+        const std::size_t length = lastCharacter(bytes.substr(begin, end - begin));
+        if (!strippable(end - length, length))
+            break;
+        end -= length;
+    }
+    return text.substr(begin, end - begin);
 }
 
 Text replaced(const Text& text, const Text& from, const Text& to, std::int64_t most) {
@@ -145,8 +160,8 @@ Text replaced(const Text& text, const Text& from, const Text& to, std::int64_t m
             out.append(to);
             at += from.size();
             done = at;
-            if (out.size() > std::size_t{64} << 20)
-                break; // the caller refuses the result for its size
+            if (out.size() > kMaxTextBytes)
+                break; // refused for its size anyway
         }
     }
     out.append(text.substr(done));

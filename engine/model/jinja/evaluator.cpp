@@ -103,8 +103,8 @@ Value Evaluator::literalCollection(const Expression& e, const ScopePtr& scope) {
     for (std::size_t i = 0; i < e.operands.size(); i += 2) {
         Value key = evaluate(*e.operands[i], scope);
         Value value = evaluate(*e.operands[i + 1], scope);
-        const auto same =
-            std::find_if(items.begin(), items.end(), [&](const auto& item) { return equal(item.first, key); });
+        const auto same = std::find_if(items.begin(), items.end(),
+                                       [&](const auto& item) { return equal(m_runtime, item.first, key); });
         if (same != items.end())
             same->second = std::move(value);
         else
@@ -146,14 +146,14 @@ Value Evaluator::concat(const Expression& e, const ScopePtr& scope) {
 
 bool Evaluator::compareOnce(const std::string& op, const Value& left, const Value& right) {
     if (op == "==")
-        return equal(left, right);
+        return equal(m_runtime, left, right);
     if (op == "!=")
-        return !equal(left, right);
+        return !equal(m_runtime, left, right);
     if (op == "in")
         return contains(m_runtime, right, left);
     if (op == "not in")
         return !contains(m_runtime, right, left);
-    const int order = compare(left, right);
+    const int order = compare(m_runtime, left, right);
     if (op == "<")
         return order < 0;
     if (op == "<=")

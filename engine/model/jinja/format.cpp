@@ -207,20 +207,20 @@ private:
         return toJson(key, m_style);
     }
     void writeDict(const DictData& dict, int depth) {
-        std::vector<const std::pair<Value, Value>*> items;
-        for (const auto& item : dict.items)
-            items.push_back(&item);
+        std::vector<std::pair<Text, const Value*>> items;
+        for (const auto& [key, value] : dict.items)
+            items.emplace_back(keyText(key), &value);
         if (m_style.sortKeys)
             std::stable_sort(items.begin(), items.end(),
-                             [](const auto* a, const auto* b) { return compare(a->first, b->first) < 0; });
+                             [](const auto& a, const auto& b) { return a.first.bytes() < b.first.bytes(); });
         m_out.append("{");
         for (std::size_t i = 0; i < items.size(); ++i) {
             if (i > 0)
                 m_out.append(m_style.itemSeparator);
             newLine(depth + 1);
-            m_out.append(jsonString(keyText(items[i]->first), m_style.ensureAscii));
+            m_out.append(jsonString(items[i].first, m_style.ensureAscii));
             m_out.append(m_style.keySeparator);
-            write(items[i]->second, depth + 1);
+            write(*items[i].second, depth + 1);
         }
         if (!items.empty())
             newLine(depth);

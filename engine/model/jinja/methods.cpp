@@ -43,9 +43,9 @@ Value dictMethod(const Value& subject, std::string_view name) {
     else if (name == "values")
         call = [](Runtime& runtime, const DictData& dict, Arguments&) { return column(runtime, dict, false); };
     else if (name == "get")
-        call = [](Runtime&, const DictData& dict, Arguments& arguments) {
+        call = [](Runtime& runtime, const DictData& dict, Arguments& arguments) {
             const auto bound = bind("get", arguments, {"key", "default"});
-            const Value* found = bound[0] ? find(dict, *bound[0]) : nullptr;
+            const Value* found = bound[0] ? find(runtime, dict, *bound[0]) : nullptr;
             return found != nullptr ? *found : bound[1].value_or(Value::none());
         };
     if (call == nullptr)
@@ -68,7 +68,7 @@ Value listMethod(const Value& subject, std::string_view name) {
                 throw Failure("index and count need an argument");
             const std::vector<Value>& items = subject.asList()->items;
             runtime.step(static_cast<std::int64_t>(items.size()));
-            const auto same = [&](const Value& item) { return equal(item, *bound[0]); };
+            const auto same = [&](const Value& item) { return equal(runtime, item, *bound[0]); };
             if (!index)
                 return Value::integer(std::count_if(items.begin(), items.end(), same));
             const auto found = std::find_if(items.begin(), items.end(), same);
@@ -92,11 +92,12 @@ Value loopMethod(const Value& subject, std::string_view name) {
     if (name == "changed")
         return Value::function(
             "changed",
-            [subject](Runtime&, Arguments& arguments) {
+            [subject](Runtime& runtime, Arguments& arguments) {
                 auto& last = subject.asLoop()->lastChanged;
                 const std::vector<Value>& now = arguments.positional;
-                const bool same =
-                    last && last->size() == now.size() && std::equal(last->begin(), last->end(), now.begin(), equal);
+                const bool same = last && last->size() == now.size() &&
+                                  std::equal(last->begin(), last->end(), now.begin(),
+                                             [&](const Value& a, const Value& b) { return equal(runtime, a, b); });
                 if (!same)
                     last = now;
                 return Value::boolean(!same);

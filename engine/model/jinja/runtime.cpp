@@ -8,6 +8,13 @@
 
 namespace kvscope::model::jinja {
 
+namespace {
+
+/// Beside its content, what a value costs: a shared object with its counters.
+constexpr std::size_t kValueOverhead = 128;
+
+} // namespace
+
 Runtime::~Runtime() {
     for (const auto& space : m_namespaces)
         space->items.clear();
@@ -26,18 +33,20 @@ void Runtime::charge(std::size_t bytes) {
 }
 
 Value Runtime::text(Text text) {
-    charge(text.size() + text.marks().size() * sizeof(Mark));
+    if (text.size() > kMaxTextBytes)
+        throw Failure("it makes a text of more than " + std::to_string(kMaxTextBytes >> 20) + " MiB");
+    charge(kValueOverhead + text.size() + text.marks().size() * sizeof(Mark));
     return Value::string(std::move(text));
 }
 
 Value Runtime::list(std::vector<Value> items, bool tuple) {
-    charge(items.size() * sizeof(Value));
+    charge(kValueOverhead + items.size() * sizeof(Value));
     step(static_cast<std::int64_t>(items.size()));
     return Value::list(std::move(items), tuple);
 }
 
 Value Runtime::makeNamespace(std::vector<std::pair<std::string, Value>> items) {
-    charge(sizeof(NamespaceData));
+    charge(kValueOverhead + sizeof(NamespaceData));
     m_namespaces.push_back(std::make_shared<NamespaceData>(NamespaceData{std::move(items)}));
     return Value::space(m_namespaces.back());
 }
@@ -85,9 +94,11 @@ std::vector<Value> iterate(Runtime& runtime, const Value& value) {
     return items;
 }
 
-std::size_t lengthOf(const Value& value) {
-    if (const Text* text = value.asString())
+std::size_t lengthOf(Runtime& runtime, const Value& value) {
+    if (const Text* text = value.asString()) {
+        runtime.read(text->size());
         return characterCount(text->bytes());
+    }
     if (const ListData* list = value.asList())
         return list->items.size();
     if (const DictData* dict = value.asDict())
@@ -204,13 +215,14 @@ Value itemOf(Runtime& runtime, const Value& subject, const Value& key) {
         usedUndefined(subject);
     if (const DictData* dict = subject.asDict()) {
         runtime.step(static_cast<std::int64_t>(dict->items.size() / 16));
-        if (const Value* found = find(*dict, key))
+        if (const Value* found = find(runtime, *dict, key))
             return *found;
     } else if (const auto index = key.wholeNumber()) {
         if (const ListData* list = subject.asList()) {
             if (const auto at = position(*index, list->items.size()))
                 return list->items[*at];
         } else if (const Text* text = subject.asString()) {
+            runtime.read(text->size());
             const std::vector<std::size_t> offsets = characterOffsets(text->bytes());
             if (const auto at = position(*index, offsets.size() - 1))
                 return runtime.text(text->substr(offsets[*at], offsets[*at + 1] - offsets[*at]));
@@ -231,6 +243,7 @@ Value sliceOf(Runtime& runtime, const Value& subject, const Value& from, const V
         return runtime.list(std::move(items), list->tuple);
     }
     if (const Text* text = subject.asString()) {
+        runtime.read(text->size());
         const std::vector<std::size_t> offsets = characterOffsets(text->bytes());
         const std::vector<std::size_t> positions = slicePositions(offsets.size() - 1, from, to, step);
         runtime.step(static_cast<std::int64_t>(positions.size() / 16));
@@ -248,16 +261,17 @@ Value sliceOf(Runtime& runtime, const Value& subject, const Value& from, const V
 
 bool contains(Runtime& runtime, const Value& container, const Value& item) {
     if (const Text* text = container.asString()) {
-        runtime.step(static_cast<std::int64_t>(text->size() / 64));
+        runtime.read(text->size());
         return text->bytes().find(needString(item, "'in <string>'").bytes()) != std::string::npos;
     }
     if (const ListData* list = container.asList()) {
         runtime.step(static_cast<std::int64_t>(list->items.size()));
-        return std::any_of(list->items.begin(), list->items.end(), [&](const Value& v) { return equal(v, item); });
+        return std::any_of(list->items.begin(), list->items.end(),
+                           [&](const Value& v) { return equal(runtime, v, item); });
     }
     if (const DictData* dict = container.asDict()) {
         runtime.step(static_cast<std::int64_t>(dict->items.size()));
-        return find(*dict, item) != nullptr;
+        return find(runtime, *dict, item) != nullptr;
     }
     if (container.isUndefined())
         return false;

@@ -14,6 +14,9 @@
 
 namespace kvscope::model::jinja {
 
+/// Bytes that are looked at in about the time of one step.
+inline constexpr std::size_t kBytesPerStep = 64;
+
 /// What one rendering may use at most. A template that goes beyond ends with an error, whatever it contains.
 struct Limits {
     std::int64_t steps = 5'000'000; ///< evaluated nodes, loop rounds and items looked at
@@ -31,6 +34,8 @@ public:
 
     /// Account for work done; Failure at the limit.
     void step(std::int64_t count = 1);
+    /// Account for reading so many bytes.
+    void read(std::size_t bytes) { step(static_cast<std::int64_t>(bytes / kBytesPerStep)); }
     /// Account for memory that a new value takes.
     void charge(std::size_t bytes);
     /// A string value, accounted for.
@@ -70,7 +75,7 @@ std::vector<std::optional<Value>> bind(std::string_view callee, Arguments& argum
 /// Items that a loop over the value sees; Failure if it cannot be looped over. Undefined has none.
 std::vector<Value> iterate(Runtime& runtime, const Value& value);
 /// Characters, items or keys; Failure for kinds without a length.
-std::size_t lengthOf(const Value& value);
+std::size_t lengthOf(Runtime& runtime, const Value& value);
 /// `subject.name`: methods first, then keys of dicts, as Jinja looks attributes up.
 Value attributeOf(Runtime& runtime, const Value& subject, std::string_view name);
 /// `subject[key]`.

@@ -30,8 +30,8 @@ Value atPath(Runtime& runtime, Value value, const Value& path) {
     return value;
 }
 
-Value length(Runtime&, const Value& value, Arguments&) {
-    return Value::integer(static_cast<std::int64_t>(lengthOf(value)));
+Value length(Runtime& runtime, const Value& value, Arguments&) {
+    return Value::integer(static_cast<std::int64_t>(lengthOf(runtime, value)));
 }
 
 Value first(Runtime& runtime, const Value& value, Arguments&) {
@@ -165,7 +165,7 @@ void sortByKey(Runtime& runtime, std::vector<std::pair<Value, Value>>& values, b
     for (std::int64_t rounds = count; rounds > 0; rounds /= 2)
         runtime.step(count);
     std::stable_sort(values.begin(), values.end(), [&](const auto& a, const auto& b) {
-        return descending ? compare(b.first, a.first) < 0 : compare(a.first, b.first) < 0;
+        return descending ? compare(runtime, b.first, a.first) < 0 : compare(runtime, a.first, b.first) < 0;
     });
 }
 
@@ -198,7 +198,8 @@ Value unique(Runtime& runtime, const Value& value, Arguments& arguments) {
     std::vector<Value> out;
     for (auto& [key, item] : keyed(runtime, iterate(runtime, value), bound[1], bound[0] && bound[0]->truthy())) {
         runtime.step(static_cast<std::int64_t>(seen.size()));
-        if (std::any_of(seen.begin(), seen.end(), [&key = key](const Value& other) { return equal(other, key); }))
+        if (std::any_of(seen.begin(), seen.end(),
+                        [&, &key = key](const Value& other) { return equal(runtime, other, key); }))
             continue;
         seen.push_back(std::move(key));
         out.push_back(std::move(item));
@@ -211,7 +212,7 @@ template <bool kLargest> Value extreme(Runtime& runtime, const Value& value, Arg
     const auto values = keyed(runtime, iterate(runtime, value), bound[1], bound[0] && bound[0]->truthy());
     if (values.empty())
         return Value::undefined("No aggregated item, sequence was empty.");
-    const auto less = [](const auto& a, const auto& b) { return compare(a.first, b.first) < 0; };
+    const auto less = [&](const auto& a, const auto& b) { return compare(runtime, a.first, b.first) < 0; };
     return (kLargest ? std::max_element(values.begin(), values.end(), less)
                      : std::min_element(values.begin(), values.end(), less))
         ->second;
@@ -241,7 +242,7 @@ Value groupBy(Runtime& runtime, const Value& value, Arguments& arguments) {
         const Value named = atPath(runtime, values[i].second, *bound[0]);
         std::vector<Value> members;
         const Value key = values[i].first;
-        for (; i < values.size() && equal(values[i].first, key); ++i)
+        for (; i < values.size() && equal(runtime, values[i].first, key); ++i)
             members.push_back(values[i].second);
         groups.push_back(Value::dict({{Value::string("grouper"), named.isUndefined() ? key : named},
                                       {Value::string("list"), runtime.list(std::move(members))}}));

@@ -364,7 +364,7 @@ Value callStringMethod(Runtime& runtime, std::string_view name, const Text& subj
     const Entry* entry = findEntry(name);
     if (entry == nullptr)
         throw Failure("'str object' has no attribute '" + std::string(name) + "'");
-    runtime.step(static_cast<std::int64_t>(subject.size() / 64));
+    runtime.read(subject.size());
     return entry->method(runtime, subject, arguments);
 }
 

@@ -24,27 +24,27 @@ const Value& theArgument(std::string_view name, const Arguments& arguments) {
 }
 
 template <class Check>
-bool ordered(const Value& value, const Arguments& arguments, std::string_view name, Check check) {
-    return check(compare(value, theArgument(name, arguments)));
+bool ordered(Runtime& runtime, const Value& value, const Arguments& arguments, std::string_view name, Check check) {
+    return check(compare(runtime, value, theArgument(name, arguments)));
 }
 
-bool isEqual(Runtime&, const Value& value, Arguments& arguments) {
-    return equal(value, theArgument("eq", arguments));
+bool isEqual(Runtime& runtime, const Value& value, Arguments& arguments) {
+    return equal(runtime, value, theArgument("eq", arguments));
 }
-bool isNotEqual(Runtime&, const Value& value, Arguments& arguments) {
-    return !equal(value, theArgument("ne", arguments));
+bool isNotEqual(Runtime& runtime, const Value& value, Arguments& arguments) {
+    return !equal(runtime, value, theArgument("ne", arguments));
 }
-bool isLess(Runtime&, const Value& value, Arguments& arguments) {
-    return ordered(value, arguments, "lt", [](int order) { return order < 0; });
+bool isLess(Runtime& runtime, const Value& value, Arguments& arguments) {
+    return ordered(runtime, value, arguments, "lt", [](int order) { return order < 0; });
 }
-bool isAtMost(Runtime&, const Value& value, Arguments& arguments) {
-    return ordered(value, arguments, "le", [](int order) { return order <= 0; });
+bool isAtMost(Runtime& runtime, const Value& value, Arguments& arguments) {
+    return ordered(runtime, value, arguments, "le", [](int order) { return order <= 0; });
 }
-bool isGreater(Runtime&, const Value& value, Arguments& arguments) {
-    return ordered(value, arguments, "gt", [](int order) { return order > 0; });
+bool isGreater(Runtime& runtime, const Value& value, Arguments& arguments) {
+    return ordered(runtime, value, arguments, "gt", [](int order) { return order > 0; });
 }
-bool isAtLeast(Runtime&, const Value& value, Arguments& arguments) {
-    return ordered(value, arguments, "ge", [](int order) { return order >= 0; });
+bool isAtLeast(Runtime& runtime, const Value& value, Arguments& arguments) {
+    return ordered(runtime, value, arguments, "ge", [](int order) { return order >= 0; });
 }
 
 bool isIterable(const Value& value) {
@@ -58,8 +58,9 @@ std::int64_t remainder(const Value& value, std::int64_t divisor) {
 }
 
 /// Is the text changed by neither capital nor small letters of the other kind, and has it letters at all?
-bool allCased(const Value& value, std::string (*change)(std::string_view)) {
+bool allCased(Runtime& runtime, const Value& value, std::string (*change)(std::string_view)) {
     const std::string text = toText(value).bytes();
+    runtime.read(text.size());
     bool cased = false;
     for (std::size_t at = 0; at < text.size();) {
         const DecodedChar c = decodeUtf8(text, at);
@@ -96,7 +97,7 @@ constexpr std::array kTests = {
     Entry{"lessthan", isLess},
     Entry{"lt", isLess},
     Entry{"<", isLess},
-    Entry{"lower", [](Runtime&, const Value& v, Arguments&) { return allCased(v, lowerCase); }},
+    Entry{"lower", [](Runtime& runtime, const Value& v, Arguments&) { return allCased(runtime, v, lowerCase); }},
     Entry{"mapping", [](Runtime&, const Value& v, Arguments&) { return v.asDict() != nullptr; }},
     Entry{"ne", isNotEqual},
     Entry{"!=", isNotEqual},
@@ -104,15 +105,15 @@ constexpr std::array kTests = {
     Entry{"number", [](Runtime&, const Value& v, Arguments&) { return v.isNumber(); }},
     Entry{"odd", [](Runtime&, const Value& v, Arguments&) { return remainder(v, 2) != 0; }},
     Entry{"sameas",
-          [](Runtime&, const Value& v, Arguments& a) {
+          [](Runtime& runtime, const Value& v, Arguments& a) {
               const Value& other = theArgument("sameas", a);
-              return std::string_view(v.typeName()) == other.typeName() && equal(v, other);
+              return std::string_view(v.typeName()) == other.typeName() && equal(runtime, v, other);
           }},
     Entry{"sequence", [](Runtime&, const Value& v, Arguments&) { return isIterable(v); }},
     Entry{"string", [](Runtime&, const Value& v, Arguments&) { return v.asString() != nullptr; }},
     Entry{"true", [](Runtime&, const Value& v, Arguments&) { return v.isBoolean() && v.truthy(); }},
     Entry{"undefined", [](Runtime&, const Value& v, Arguments&) { return v.isUndefined(); }},
-    Entry{"upper", [](Runtime&, const Value& v, Arguments&) { return allCased(v, upperCase); }},
+    Entry{"upper", [](Runtime& runtime, const Value& v, Arguments&) { return allCased(runtime, v, upperCase); }},
 };
 
 } // namespace

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/model/jinja/runtime.h"
+
 namespace kvscope::model::jinja {
 
 namespace {
@@ -11,20 +13,21 @@ template <class T> int order(const T& a, const T& b) {
     return a < b ? -1 : (b < a ? 1 : 0);
 }
 
-/// One comparison. Counts, because values may share parts: a small template can build one that is exponentially large
-/// when walked.
 class Comparer {
 public:
+    explicit Comparer(Runtime& runtime) : m_runtime(runtime) {}
+
     bool equal(const Value& a, const Value& b) {
-        if (--m_left < 0)
-            throw Failure("two values are too large to be compared");
+        m_runtime.step();
         if (a.isNumber() && b.isNumber()) {
             const auto x = a.wholeNumber();
             const auto y = b.wholeNumber();
             return x && y ? *x == *y : *a.number() == *b.number();
         }
-        if (a.asString() != nullptr && b.asString() != nullptr)
+        if (a.asString() != nullptr && b.asString() != nullptr) {
+            chargeStrings(*a.asString(), *b.asString());
             return a.asString()->bytes() == b.asString()->bytes();
+        }
         if (a.asList() != nullptr && b.asList() != nullptr)
             return a.asList()->tuple == b.asList()->tuple && equal(a.asList()->items, b.asList()->items);
         if (a.asDict() != nullptr && b.asDict() != nullptr)
@@ -43,8 +46,10 @@ public:
             return x && y ? order(*x, *y) : order(*a.number(), *b.number());
         }
         // Order of UTF-8 bytes is the order of code points.
-        if (a.asString() != nullptr && b.asString() != nullptr)
+        if (a.asString() != nullptr && b.asString() != nullptr) {
+            chargeStrings(*a.asString(), *b.asString());
             return order(a.asString()->bytes().compare(b.asString()->bytes()), 0);
+        }
         if (a.asList() != nullptr && b.asList() != nullptr && a.asList()->tuple == b.asList()->tuple) {
             const auto& x = a.asList()->items;
             const auto& y = b.asList()->items;
@@ -59,6 +64,9 @@ public:
     }
 
 private:
+    void chargeStrings(const Text& a, const Text& b) {
+        m_runtime.step(static_cast<std::int64_t>(std::min(a.size(), b.size()) / kBytesPerStep));
+    }
     bool equal(const std::vector<Value>& a, const std::vector<Value>& b) {
         return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                           [&](const Value& x, const Value& y) { return equal(x, y); });
@@ -71,7 +79,7 @@ private:
                });
     }
 
-    std::int64_t m_left = 1'000'000;
+    Runtime& m_runtime;
 };
 
 std::size_t checkedDepth(std::size_t inside) {
@@ -166,17 +174,17 @@ const char* Value::typeName() const {
     return std::visit(Namer{}, m_data);
 }
 
-bool equal(const Value& a, const Value& b) {
-    return Comparer().equal(a, b);
+bool equal(Runtime& runtime, const Value& a, const Value& b) {
+    return Comparer(runtime).equal(a, b);
 }
 
-int compare(const Value& a, const Value& b) {
-    return Comparer().compare(a, b);
+int compare(Runtime& runtime, const Value& a, const Value& b) {
+    return Comparer(runtime).compare(a, b);
 }
 
-const Value* find(const DictData& dict, const Value& key) {
+const Value* find(Runtime& runtime, const DictData& dict, const Value& key) {
     for (const auto& [name, value] : dict.items)
-        if (equal(name, key))
+        if (equal(runtime, name, key))
             return &value;
     return nullptr;
 }

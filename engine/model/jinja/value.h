@@ -34,7 +34,7 @@ public:
 /// Values inside values, at most. Everything that walks or destroys a value recurses, so this bounds the stack.
 inline constexpr std::size_t kMaxNesting = 200;
 /// Bytes of a text that a template makes at once, at most.
-inline constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kMaxTextBytes = std::size_t{8} << 20;
 
 struct Undefined {
     std::string what; ///< "'name' is undefined": the message if it is used after all
@@ -141,12 +141,13 @@ struct Arguments {
     std::vector<std::pair<std::string, Value>> named;
 };
 
-/// Equality of the language: numbers by value across kinds, strings by bytes, lists and dicts by content.
-bool equal(const Value& a, const Value& b);
+/// Equality of the language: numbers by value across kinds, strings by bytes, lists and dicts by content. The work
+/// counts as steps: values may share parts, so a small template can build one that is exponentially large when walked.
+bool equal(Runtime& runtime, const Value& a, const Value& b);
 /// -1, 0, 1; Failure where the two cannot be ordered.
-int compare(const Value& a, const Value& b);
+int compare(Runtime& runtime, const Value& a, const Value& b);
 /// Value of a key; nullptr if there is none.
-const Value* find(const DictData& dict, const Value& key);
+const Value* find(Runtime& runtime, const DictData& dict, const Value& key);
 const Value* find(const DictData& dict, std::string_view key);
 
 /// As `{{ value }}` prints it: str() of Python.

@@ -152,6 +152,32 @@ private slots:
         QCOMPARE(QString::fromStdString(text), shown);
     }
 
+    void stringsAreCharactersNotBytes_data() {
+        QTest::addColumn<QString>("source");
+        QTest::addColumn<QString>("text");
+        const auto row = [](const char* source, const char* text) { QTest::newRow(source) << source << text; };
+        row("[{{ '\\u3000 \\u00e9\\u3000\\u2003' | trim }}]", "[é]");
+        row("{{ 'xéx'.strip('x') }}{{ 'éaé'.rstrip('é') }}{{ 'éaé'.lstrip('é') }}", "ééaaé");
+        row("{{ 'né中😀'[::-1] }}{{ 'né中😀'[-1] }}{{ 'né中😀' | length }}", "😀中én😀4");
+        row("{{ 'a1b22c'.split('2') }}{{ ' a  b '.split() }}", "['a1b', '', 'c']['a', 'b']");
+        row("{{ 'a b c'.split(none, 1) }}{{ 'a  b  c'.rsplit(none, 1) }}", "['a', 'b c']['a  b', 'c']");
+        row("{{ 'a,b,c'.rsplit(',', 1) }}{{ 'a,b,c'.split(',', 1) }}", "['a,b', 'c']['a', 'b,c']");
+        row("{{ 'a.b'.partition('.') }}{{ 'ab'.rpartition('.') }}", "('a', '.', 'b')('', '', 'ab')");
+        row("{{ 'éx'.find('x') }}{{ 'x'.find('y') }}{{ 'aXa'.rfind('a') }}", "1-12");
+        row("{{ 'ab'.replace('', '-') }}{{ 'aaa'.replace('a', 'b', 2) }}", "-a-b-bba");
+        row("{{ [1, 2, 3][5:] }}{{ [1, 2, 3][-2:] }}{{ [1, 2, 3][2:0:-1] }}{{ (1, 2)[:1] }}", "[][2, 3][3, 2](1,)");
+    }
+    void stringsAreCharactersNotBytes() {
+        QFETCH(QString, source);
+        QFETCH(QString, text);
+        const auto chatTemplate = ChatTemplate::compile(source.toStdString());
+        QVERIFY2(chatTemplate.has_value(), chatTemplate ? "" : chatTemplate.error().message.c_str());
+        const auto rendering =
+            (*chatTemplate)->render(inputOf(Json{{"messages", Json::array()}, {"extra", Json::object()}}));
+        QVERIFY2(rendering.has_value(), rendering ? "" : rendering.error().message.c_str());
+        QCOMPARE(QString::fromStdString(rendering->text.bytes()), text);
+    }
+
     void messagesOfTheLoopAreFound() {
         const auto chatTemplate = ChatTemplate::compile(
             "S{% for m in messages[1:] %}{% if m.role == 'user' %}<{{ m.content }}>{% endif %}{% endfor %}G");
