@@ -355,7 +355,7 @@ private slots:
         options.folder = dir.file("sessions");
         options.poll = std::chrono::milliseconds(1);
         Recorder recorder(options);
-        constexpr int kSamples = 30'000;
+        constexpr int kSamples = 10'000;
         std::thread engine([&] {
             LogHeader header;
             header.wallOrigin = 1'764'446'400'000;
