@@ -113,6 +113,8 @@ public:
     ~KvCache();
     KvCache(const KvCache&) = delete;
     KvCache& operator=(const KvCache&) = delete;
+    KvCache(KvCache&&) = delete; // tables point to their cache
+    KvCache& operator=(KvCache&&) = delete;
 
     /// Matches and allocates in one call. Shortage: nothing has changed.
     AdmitResult admit(const AdmitRequest& request, Nanos now);

@@ -73,6 +73,8 @@ public:
     ~Scheduler();
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
+    Scheduler(Scheduler&&) = delete;
+    Scheduler& operator=(Scheduler&&) = delete;
 
     /// A prompt that can never be held ends at once (TooLong, see takeEnded).
     SequenceId submit(SequenceSpec spec, Nanos now);

@@ -93,7 +93,7 @@ void Scheduler::end(Sequence& sequence, EndReason reason, Nanos now, std::int64_
     ended.blocksAvailableAfter = m_cache.available();
     ended.blocksCachedAfter =
         static_cast<std::int32_t>(m_cache.pool().counts()[static_cast<std::size_t>(kv::BlockState::Cached)]);
-    m_ended.push_back(std::move(ended));
+    m_ended.push_back(ended);
     ++m_counters.finished;
 }
 
