@@ -44,8 +44,12 @@ void addSamplingOptions(CLI::App& app, Options& o) {
     add(app.add_option("--presence-penalty", s.presencePenalty, "Against tokens seen in the answer; 0 = off"));
     add(app.add_option("--frequency-penalty", s.frequencyPenalty, "The same, per occurrence; 0 = off"));
     add(app.add_option("--seed", s.seed, "Of the random numbers"));
-    app.add_option("--logit-bias", o.logitBias, "ID:X adds X to the logit of a token (repeatable)")->group("Sampling");
-    app.add_option("--stop", s.stop, "Ends the answer and is cut from it (repeatable)")->group("Sampling");
+    app.add_option("--logit-bias", o.logitBias, "ID:X adds X to the logit of a token (repeatable)")
+        ->allow_extra_args(false)
+        ->group("Sampling");
+    app.add_option("--stop", s.stop, "Ends the answer and is cut from it (repeatable)")
+        ->allow_extra_args(false)
+        ->group("Sampling");
     add(app.add_option("--n", o.line.samples, "Answers drawn from the same prompt"));
     add(app.add_option("--logprobs", s.logprobs, "Report the most likely tokens at each step; 0 = off"));
     app.add_flag("--ignore-eos", s.ignoreEos, "Go on after an end token")->group("Sampling");
@@ -128,7 +132,8 @@ void printReadable(const GenerateResult& result, bool streamed) {
 const Error* failure(const GenerateResult& result) {
     if (result.error)
         return &*result.error;
-    return result.answer && result.answer->error ? &*result.answer->error : nullptr;
+    const auto& answer = result.answer;
+    return answer && answer->reason == api::FinishReason::Error && answer->error ? &*answer->error : nullptr;
 }
 
 void writeStats(const std::string& path, const api::Engine& engine) {

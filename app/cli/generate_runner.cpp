@@ -167,9 +167,9 @@ void GenerateRunner::end(Job& job, Error error) {
 }
 
 void GenerateRunner::endStuck() {
-    // Nothing runs and nothing could be started: what is left waits in a circle.
+    // Nothing runs and nothing could be started: all that is left waits in a circle, or for somebody who does.
     for (Job& job : m_jobs)
-        if (job.state == Job::State::Pending && readiness(job) != Readiness::Ready)
+        if (job.state == Job::State::Pending)
             end(job, {ErrorCode::InvalidArgument, "This line waits for a line that waits for it."});
 }
 

@@ -41,11 +41,11 @@ Verb addInspect(CLI::App& app) {
     verb.app->add_option("file", options->path, "Model file (GGUF)")->required();
     verb.app->add_flag("--json", options->asJson, "JSON on standard output and nothing else");
     verb.run = [options] {
-        const std::string info = valueOrThrow(model::inspectJson(options->path));
+        const json info = json::parse(valueOrThrow(model::inspectJson(options->path)));
         if (options->asJson)
-            std::printf("%s\n", info.c_str());
+            printJson(info);
         else
-            printReadable(json::parse(info));
+            printReadable(info);
         return 0;
     };
     return verb;

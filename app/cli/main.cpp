@@ -33,13 +33,8 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", std::string("kvscope-cli ") + KVSCOPE_VERSION);
     app.require_subcommand(0, 1);
     const std::vector<cli::Verb> verbs = {
-        cli::addGenerate(app),
-        cli::addLogits(app),
-        cli::addInspect(app),
-        cli::addTokenize(app),
-        cli::addDetokenize(app),
-        cli::addRender(app),
-        cli::addExport(app),
+        cli::addGenerate(app),   cli::addLogits(app), cli::addInspect(app), cli::addTokenize(app),
+        cli::addDetokenize(app), cli::addRender(app), cli::addExport(app),
     };
     try {
         app.parse(argc, argv);

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// kvscope-cli as a program: exit status, what goes to which stream, batches.
+#include <QProcess>
+#include <QTest>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/scripted_llama.h"
+#include "tests/support/temp_dir.h"
+
+using namespace kvscope::test;
+using nlohmann::json;
+
+namespace {
+
+struct Outcome {
+    int status = -1;
+    std::string out, err;
+    /// One JSON value a line.
+    std::vector<json> lines() const {
+        std::vector<json> values;
+        std::size_t at = 0;
+        while (at < out.size()) {
+            const std::size_t end = out.find('\n', at);
+            values.push_back(json::parse(out.substr(at, end - at)));
+            at = end + 1;
+        }
+        return values;
+    }
+};
+
+Outcome run(const QStringList& arguments) {
+    QProcess process;
+    process.start(QStringLiteral(KVSCOPE_BIN_DIR "/kvscope-cli"), arguments);
+    Outcome outcome;
+    if (!process.waitForFinished(60000))
+        return outcome;
+    outcome.status = process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -2;
+    outcome.out = process.readAllStandardOutput().toStdString();
+    outcome.err = process.readAllStandardError().toStdString();
+    return outcome;
+}
+
+} // namespace
+
+class TestCli : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase() {
+        QVERIFY(
+            scriptedLlama({"Hel", "lo, ", "wor", "ld! ", "\xF0\x9F", "\x99\x82", " bye"}).write(m_dir.file("m.gguf")));
+        m_model = QString::fromStdString(m_dir.file("m.gguf"));
+    }
+
+    void generatePrintsOneJsonObjectAndNothingElse() {
+        const Outcome o = generate({"--prompt", "Say:", "--json"});
+        QCOMPARE(o.status, 0);
+        QVERIFY2(o.err.empty(), o.err.c_str());
+        QCOMPARE(o.lines().size(), std::size_t(1));
+        const json answer = o.lines()[0];
+        QCOMPARE(answer["text"].get<std::string>(), std::string("Hello, world! \xF0\x9F\x99\x82 bye"));
+        QVERIFY(!answer.contains("text_hex"));
+        QCOMPARE(answer["finish_reason"].get<std::string>(), std::string("stop"));
+        QCOMPARE(answer["stop_reason"].get<int>(), 257);
+        QCOMPARE(answer["token_ids"].size(), std::size_t(7)); // without the end token
+        const json& cache = answer["cache"];
+        QCOMPARE(cache["reused_tokens"].get<std::size_t>() + cache["computed_tokens"].get<std::size_t>(),
+                 answer["prompt_token_ids"].size());
+        for (const char* field : {"load_ms", "queue_ms", "prefill_ms", "decode_ms", "ttft_ms", "e2e_ms"})
+            QVERIFY(answer["timings"][field].get<double>() >= 0);
+    }
+
+    void cutsAreValidJsonAtEveryLength() {
+        for (int length = 1; length <= 7; ++length) {
+            const Outcome o = generate({"--prompt", "Say:", "--max-tokens", QString::number(length), "--json"});
+            QCOMPARE(o.status, 0);
+            const std::string text = o.lines()[0]["text"].get<std::string>();
+            QVERIFY(text.find("\xEF\xBF\xBD") == std::string::npos);
+            QVERIFY(std::string("Hello, world! \xF0\x9F\x99\x82 bye").rfind(text, 0) == 0);
+        }
+    }
+
+    void readableOutputIsTheText() {
+        const Outcome o = generate({"--prompt", "Say:", "--stop", "wor"});
+        QCOMPARE(o.status, 0);
+        QCOMPARE(o.out, std::string("Hello, \n"));
+    }
+
+    void whatIsWrongIsOneSentenceAndAStatus_data() {
+        QTest::addColumn<QStringList>("arguments");
+        QTest::addColumn<int>("status");
+        QTest::addColumn<QString>("named");
+        const auto unbuilt = [](const char* option, const char* value) {
+            QTest::addRow("%s %s", option, value) << QStringList{"--prompt", "x", option, value} << 2 << option;
+        };
+        unbuilt("--allocator", "contiguous");
+        unbuilt("--kv-cache-dtype", "int8");
+        unbuilt("--k-dtype", "fp8_e4m3");
+        unbuilt("--v-dtype", "int4");
+        unbuilt("--eviction", "lfu");
+        unbuilt("--window-policy", "trim");
+        unbuilt("--host-cache-bytes", "1000");
+        unbuilt("--scheduling-policy", "short-first");
+        unbuilt("--activations", "f32");
+        unbuilt("--backend", "cuda");
+        unbuilt("--save-snapshot", "s");
+        QTest::newRow("eager") << QStringList{"--prompt", "x", "--enforce-eager"} << 2 << "--enforce-eager";
+        QTest::newRow("unknown") << QStringList{"--prompt", "x", "--bogus"} << 2 << "--bogus";
+        QTest::newRow("value") << QStringList{"--prompt", "x", "--block-size", "24"} << 2 << "--block-size";
+        QTest::newRow("no prompt") << QStringList{} << 2 << "--prompt";
+        QTest::newRow("two prompts") << QStringList{"--prompt", "x", "--prompt-ids", "1"} << 2 << "--prompt-ids";
+        QTest::newRow("temperature") << QStringList{"--prompt", "x", "--temperature", "-1"} << 2 << "temperature";
+        QTest::newRow("no file") << QStringList{"--chat", "/nonexistent.json"} << 1 << "/nonexistent.json";
+        QTest::newRow("too long") << QStringList{"--prompt-ids", "1,2,3", "--max-model-len", "3"} << 1 << "4 tokens";
+    }
+    void whatIsWrongIsOneSentenceAndAStatus() {
+        QFETCH(QStringList, arguments);
+        QFETCH(int, status);
+        QFETCH(QString, named);
+        const Outcome o = generate(arguments + QStringList{"--json"});
+        QCOMPARE(o.status, status);
+        QVERIFY2(o.err.find(named.toStdString()) != std::string::npos, o.err.c_str());
+        QCOMPARE(std::count(o.err.begin(), o.err.end(), '\n'), 1);
+        if (status == 2)
+            QVERIFY(o.out.empty());
+    }
+
+    void optionsThatNameWhatIsDoneAnywayAreAccepted() {
+        QCOMPARE(generate({"--prompt", "x", "--allocator", "paged", "--kv-cache-dtype", "auto", "--k-dtype", "f16",
+                           "--eviction", "lru", "--window-policy", "stop", "--scheduling-policy", "fcfs", "--json"})
+                     .status,
+                 0);
+    }
+
+    void batchesAnswerInInputOrderWhateverEndsFirst() {
+        const auto answers = batch(R"({"id": "long", "prompt": "Say:"}
+{"id": "short", "prompt": "Say:", "max_tokens": 1}
+{"id": 3, "prompt": "Say:", "cancel_after": 2}
+{"id": "twice", "prompt": "Say:", "repeat": 2, "pin": true}
+{"id": "later", "prompt": "Say:", "after": "twice"}
+{"id": "fork", "fork_of": "long", "fork_at": 6, "max_tokens": 2}
+{"id": "samples", "prompt": "Say:", "n": 3, "max_tokens": 2}
+)");
+        QCOMPARE(answers.size(), std::size_t(8));
+        const char* ids[] = {"\"long\"",    "\"short\"", "3",        "\"twice#1\"",
+                             "\"twice#2\"", "\"later\"", "\"fork\"", "\"samples\""};
+        for (std::size_t i = 0; i < 8; ++i)
+            QCOMPARE(answers[i]["id"].dump(), std::string(ids[i]));
+        QCOMPARE(answers[1]["token_ids"].size(), std::size_t(1));
+        QCOMPARE(answers[2]["finish_reason"].get<std::string>(), std::string("cancelled"));
+        QCOMPARE(answers[2]["token_ids"].size(), std::size_t(2));
+        std::vector<int> forked = answers[0]["prompt_token_ids"].get<std::vector<int>>();
+        const auto first = answers[0]["token_ids"].get<std::vector<int>>();
+        forked.insert(forked.end(), first.begin(), first.begin() + 2);
+        QCOMPARE(answers[6]["prompt_token_ids"].get<std::vector<int>>(), forked);
+        QCOMPARE(answers[6]["token_ids"].get<std::vector<int>>(), (std::vector<int>{first[2], first[3]}));
+        QCOMPARE(answers[7]["samples"].size(), std::size_t(3));
+    }
+
+    void linesThatFailAnswerAnErrorAndTheRestGoesOn() {
+        const auto answers = batch(R"({"id": 1, "prompt": "Say:", "temprature": 1}
+nonsense
+{"id": 2, "prompt_ids": [99999]}
+{"id": 3, "prompt": "x", "after": 4}
+{"id": 4, "prompt": "x", "after": 3}
+{"id": 5, "prompt": "x", "after": "nobody"}
+{"id": 6, "prompt": "x", "messages": []}
+{"id": 7, "prompt": "Say:", "max_tokens": 1}
+)");
+        QCOMPARE(answers.size(), std::size_t(8));
+        for (std::size_t i = 0; i < 7; ++i)
+            QVERIFY2(answers[i].contains("error"), answers[i].dump().c_str());
+        QVERIFY(answers[0]["error"]["message"].get<std::string>().find("temprature") != std::string::npos);
+        QVERIFY(!answers[7].contains("error"));
+    }
+
+    void statsAddUp() {
+        const QString path = QString::fromStdString(m_dir.file("stats.json"));
+        QCOMPARE(generate({"--prompt", "Say:", "--json", "--stats", path}).status, 0);
+        std::ifstream in(path.toStdString());
+        const json stats = json::parse(in);
+        int sum = 0;
+        for (const auto& [state, count] : stats["blocks"]["at_end"].items())
+            sum += count.get<int>();
+        QCOMPARE(sum, stats["blocks"]["total"].get<int>());
+        QCOMPARE(stats["tokens"]["prefill"].get<int>(), 4);
+        QCOMPARE(stats["requests"]["finished"].get<int>(), 1);
+        QVERIFY(stats["phases_ms"]["step"].get<double>() > 0);
+    }
+
+    void logitsOfPositionsAndLines() {
+        const Outcome o =
+            run({"logits", "--model", m_model, "--prompt-ids", "1,2,3", "--positions", "2,0", "--top", "2", "--json"});
+        QCOMPARE(o.status, 0);
+        const json positions = o.lines()[0]["positions"];
+        QCOMPARE(positions.size(), std::size_t(2));
+        QCOMPARE(positions[0]["pos"].get<int>(), 2);
+        QCOMPARE(positions[0]["top"].size(), std::size_t(2));
+        QCOMPARE(positions[0]["top"][0][0].get<int>(), 258); // "Hel"
+        std::ofstream(m_dir.file("l.jsonl"))
+            << "{\"ids\": [1], \"top\": 0}\n{\"ids\": []}\n{\"ids\": [258], \"top\": 1}\n";
+        const auto lines =
+            run({"logits", "--model", m_model, "--jsonl", QString::fromStdString(m_dir.file("l.jsonl"))}).lines();
+        QCOMPARE(lines.size(), std::size_t(3));
+        double sum = 0;
+        for (const json& entry : lines[0]["positions"][0]["top"])
+            sum += std::exp(entry[1].get<double>());
+        QVERIFY(std::fabs(sum - 1.0) < 1e-6); // all tokens: the probabilities of a distribution
+        QVERIFY(lines[1].contains("error"));
+        QCOMPARE(lines[2]["positions"][0]["top"][0][0].get<int>(), 259); // "lo, "
+    }
+
+    void inspectShowsTheFile() {
+        const Outcome o = run({"inspect", m_model, "--json"});
+        QCOMPARE(o.status, 0);
+        const json info = o.lines()[0];
+        QCOMPARE(info["architecture"].get<std::string>(), std::string("llama"));
+        QCOMPARE(info["layers"].get<int>(), 1);
+        QVERIFY(info["problems"].empty());
+        QCOMPARE(run({"inspect", "/nonexistent.gguf"}).status, 1);
+    }
+
+private:
+    Outcome generate(const QStringList& arguments) const {
+        return run(QStringList{"generate", "--model", m_model, "--threads", "1", "--num-blocks", "64"} + arguments);
+    }
+    std::vector<json> batch(const std::string& lines) const {
+        std::ofstream(m_dir.file("batch.jsonl")) << lines;
+        const Outcome o = generate({"--batch", QString::fromStdString(m_dir.file("batch.jsonl")), "--json"});
+        if (o.status != 0)
+            return {};
+        return o.lines();
+    }
+
+    TempDir m_dir;
+    QString m_model;
+};
+
+QTEST_GUILESS_MAIN(TestCli)
+#include "test_cli.moc"
