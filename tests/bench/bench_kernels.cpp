@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How fast the CPU kernels are, beside what the machine could do. Whole steps of a model of SmolLM2-135M's shape with
-// random Q4_1 weights (Q8_0 embedding). Each line reports bytes of weights and KV read per second and int8 operations
-// per second; the roof lines are measured the same minute on the same threads.
+// random Q4_1 weights (Q8_0 embedding), single matrices and attention on one thread. Each line reports bytes of weights
+// and KV read per second and int8 operations per second; the roof lines are measured the same minute on the same
+// threads.
 //
 //   bench_kernels --benchmark_filter=decode --kv-threads=1 --kv-isa=avx2
 #include <benchmark/benchmark.h>
@@ -12,7 +13,9 @@
 #include <string>
 
 #include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/cpu_features.h"
 #include "kernels/cpu/kernel_team.h"
+#include "kernels/cpu/weight_packing.h"
 
 using namespace kvscope::kernels;
 
@@ -180,6 +183,96 @@ BENCHMARK(decode)
     ->Args({16, 512})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
+
+const KernelTable& table() {
+#if defined(KVSCOPE_X86_KERNELS)
+    const Isa isa = gOptions.forceIsa.value_or(bestIsa());
+    if (isa == Isa::Avx512)
+        return gOptions.vnni && cpuFeatures().avx512Vnni ? avx512VnniKernels() : avx512Kernels();
+    if (isa == Isa::Avx2)
+        return avx2Kernels();
+#endif
+    return portableKernels();
+}
+
+/// One matrix on one thread, weights and activations in cache: the arithmetic alone. Look at the CPU column when the
+/// machine is busy.
+void matmul(benchmark::State& state, DType type) {
+    const std::int64_t rows = state.range(0), outputs = 576, cols = 576;
+    std::mt19937 random(1);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(outputs * cols / 32) * blockBytes(type));
+    for (auto& b : bytes)
+        b = static_cast<std::byte>(random() % 64); // scales stay finite
+    Arena arena;
+    const PackedWeight w = *packWeight({"w", type, outputs, cols, bytes.data(), bytes.size()}, arena).value;
+    Panel panel;
+    const auto padded = static_cast<std::size_t>((rows + 7) / 8 * 8 * cols);
+    panel.cols = cols;
+    panel.quants = arena.allocateArray<std::int8_t>(padded);
+    panel.scales = arena.allocateArray<float>(padded / 32);
+    panel.minusSums = arena.allocateArray<std::int32_t>(padded / 32);
+    panel.scaledSums = arena.allocateArray<float>(padded / 32);
+    std::vector<float> x(static_cast<std::size_t>(cols), 0.5f), out(static_cast<std::size_t>(rows * outputs));
+    for (std::int64_t r = 0; r < rows; ++r)
+        table().packRow(x.data(), panel, r);
+    MatmulArgs args;
+    args.weight = &w;
+    args.panel = &panel;
+    args.lastGroup = w.groups;
+    args.lastRow = rows;
+    args.out = out.data();
+    args.stride = outputs;
+    for (auto _ : state)
+        table().matmul(args);
+    const double operations = 2.0 * static_cast<double>(rows * outputs * cols);
+    state.counters["int8_GOPS"] =
+        benchmark::Counter(operations * static_cast<double>(state.iterations()) / 1e9, benchmark::Counter::kIsRate);
+    state.counters["GB/s"] = benchmark::Counter(
+        static_cast<double>(bytes.size()) * static_cast<double>(state.iterations()) / 1e9, benchmark::Counter::kIsRate);
+}
+BENCHMARK_CAPTURE(matmul, Q4_1, DType::Q4_1)->Arg(1)->Arg(8)->Arg(64);
+BENCHMARK_CAPTURE(matmul, Q4_0, DType::Q4_0)->Arg(1)->Arg(64);
+BENCHMARK_CAPTURE(matmul, Q8_0, DType::Q8_0)->Arg(1)->Arg(64);
+
+/// Attention of one KV head with three query heads on one thread: `tokens` tokens that end at `depth`.
+void attention(benchmark::State& state) {
+    const std::int64_t tokens = state.range(0), depth = state.range(1);
+    Arena arena;
+    KvAccess kv;
+    kv.blockSize = 16;
+    kv.headDimK = kv.headDimV = 64;
+    kv.valueOffset = 16 * 64 * 2;
+    kv.blockBytes = 2 * kv.valueOffset;
+    kv.pool = arena.allocate(kv.blockBytes * static_cast<std::size_t>(depth / 16 + 1));
+    std::vector<std::int32_t> blocks(static_cast<std::size_t>(depth / 16 + 1));
+    std::iota(blocks.begin(), blocks.end(), 0);
+    std::vector<float> q(static_cast<std::size_t>(tokens) * 192, 0.1f), out(q.size());
+    std::vector<float> scratch(static_cast<std::size_t>(attentionScratchFloats(3, 64, 64)));
+    AttentionArgs args;
+    args.kv = kv;
+    args.table = blocks.data();
+    args.scale = 0.125f;
+    args.group = 3;
+    args.q = q.data();
+    args.qStride = 192;
+    args.firstPosition = depth - tokens;
+    args.tokens = tokens;
+    std::vector<float> partial(3 * 66);
+    for (auto _ : state) {
+        if (tokens > 1)
+            table().attendTokens(args, out.data(), 192, scratch.data());
+        else
+            for (std::int64_t first = 0; first < depth; first += kPartition)
+                table().attendPartition(args, first, std::min(depth, first + kPartition), partial.data());
+    }
+    const double n = static_cast<double>(state.iterations());
+    state.counters["GFLOPS"] =
+        benchmark::Counter(n * 4 * 192 * static_cast<double>(tokens) * static_cast<double>(depth - tokens / 2) / 1e9,
+                           benchmark::Counter::kIsRate);
+    state.counters["GB/s"] =
+        benchmark::Counter(n * 256 * static_cast<double>(depth) / 1e9, benchmark::Counter::kIsRate);
+}
+BENCHMARK(attention)->Args({1, 256})->Args({1, 4096})->Args({16, 256})->Args({16, 4096});
 
 /// What one read of much memory by all threads gives: the roof for decode.
 void memoryRoof(benchmark::State& state) {
