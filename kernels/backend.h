@@ -141,6 +141,9 @@ struct BlockCopy {
 };
 
 /// One step, flattened. T tokens, S sequences, L logit rows. Spans are read during `submit` only.
+/// Token i of sequence s (i counted from 0, n = its tokens in this step) stands at position sequenceLengths[s] - n + i
+/// and is written to the slot that its table gives for that position; a backend may refuse anything else. Tokens attend
+/// to positions 0..their own; what slots behind hold, written or not, NaN included, never matters.
 struct StepInputs {
     std::span<const std::int32_t> tokenIds;        ///< (T)
     std::span<const std::int32_t> positions;       ///< (T) absolute
@@ -161,13 +164,15 @@ struct LogitBias {
 };
 
 struct SampleParams {
-    float temperature = 0; ///< 0 = greedy: the largest logit after bias, penalties and mask, lowest id on ties
-    std::int32_t topK = 0; ///< 0 = off
-    float topP = 1;        ///< 1 = off
-    float minP = 0;        ///< 0 = off
-    float presencePenalty = 0;
-    float frequencyPenalty = 0;
-    float repetitionPenalty = 1; ///< 1 = off; divides positive, multiplies negative logits of seen tokens
+    /// 0 (or so small that its inverse is not finite) = greedy: the largest logit after bias, penalties and mask, the
+    /// lowest id on ties.
+    float temperature = 0;
+    std::int32_t topK = 0;       ///< exactly the k most likely tokens, lower ids first on ties; 0 = off
+    float topP = 1;              ///< the smallest set of the most likely that sums to p, at least one token; 1 = off
+    float minP = 0;              ///< tokens at least p times as likely as the most likely one; 0 = off
+    float presencePenalty = 0;   ///< subtracted once from the logit of each token of the answer
+    float frequencyPenalty = 0;  ///< subtracted per occurrence in the answer
+    float repetitionPenalty = 1; ///< 1 = off; divides positive, multiplies negative logits of seen tokens, once each
     std::uint64_t seed = 0;
     std::uint64_t tokenIndex = 0; ///< index of the token to be drawn in the answer: Philox(seed, tokenIndex)
     std::int32_t logprobs = 0;    ///< how many of the most likely tokens to report (of the raw logits); 0 = none
@@ -185,8 +190,8 @@ struct SampleRow {
 };
 
 struct SampledToken {
-    std::int32_t token = -1;
-    float logprob = 0; ///< natural log of its probability under the raw logits
+    std::int32_t token = -1; ///< -1: the mask allows no token, or no logit is a number (NaN counts as impossible)
+    float logprob = 0;       ///< natural log of its probability under the raw logits
     std::vector<std::pair<std::int32_t, float>> top;
 };
 

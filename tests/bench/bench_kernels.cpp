@@ -274,6 +274,26 @@ void attention(benchmark::State& state) {
 }
 BENCHMARK(attention)->Args({1, 256})->Args({1, 4096})->Args({16, 256})->Args({16, 4096});
 
+/// One draw from 49,152 logits on one thread: greedy, plain, top-p, top-k.
+void sampling(benchmark::State& state) {
+    constexpr std::int32_t kVocab = 49152;
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal(0, 3);
+    std::vector<float> logits(kVocab);
+    for (float& v : logits)
+        v = normal(random);
+    Sampler sampler(table(), kVocab);
+    SampleRow row;
+    row.params.temperature = state.range(0) == 0 ? 0.0f : 0.8f;
+    row.params.topP = state.range(0) == 2 ? 0.95f : 1.0f;
+    row.params.topK = state.range(0) == 3 ? 40 : 0;
+    for (auto _ : state) {
+        ++row.params.tokenIndex;
+        benchmark::DoNotOptimize(sampler.sample(logits.data(), row).token);
+    }
+}
+BENCHMARK(sampling)->DenseRange(0, 3);
+
 /// What one read of much memory by all threads gives: the roof for decode.
 void memoryRoof(benchmark::State& state) {
     KernelTeam team(gOptions.threads > 0 ? gOptions.threads : static_cast<int>(std::thread::hardware_concurrency()));
