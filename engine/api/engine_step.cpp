@@ -13,6 +13,15 @@ namespace {
 /// Weight of the newest chunk in the smoothed reading speed.
 constexpr double kSpeedWeight = 0.3;
 
+/// Tokens of the step that belong to chunks, not to answers being written one by one.
+std::int64_t readTokens(const sched::StepPlan& plan) {
+    std::int64_t tokens = 0;
+    for (const sched::StepItem& item : plan.items)
+        if (item.to - item.from > 1)
+            tokens += item.to - item.from;
+    return tokens;
+}
+
 bool sameWaiting(const WaitingEvent& a, const WaitingEvent& b) {
     return a.neededBlocks == b.neededBlocks && a.availableBlocks == b.availableBlocks &&
            a.runningLimit == b.runningLimit && a.preempted == b.preempted && a.lentTo == b.lentTo;
@@ -63,7 +72,7 @@ Engine::StepResult Engine::Impl::run(const sched::StepPlan& plan) {
         return StepResult::Ran;
     }
     draw(plan);
-    m_stepTime.stepTook(static_cast<std::int32_t>(plan.tokens), now() - computeStart);
+    m_stepTime.stepTook(static_cast<std::int32_t>(readTokens(plan)), now() - computeStart);
 
     const Nanos drawn = now();
     giveOutLogits(plan);
@@ -78,7 +87,12 @@ Engine::StepResult Engine::Impl::run(const sched::StepPlan& plan) {
 }
 
 void Engine::Impl::setBudget() {
-    std::int32_t budget = m_config.maxBatchedTokens > 0 ? m_model->stepCapacity : m_stepTime.tokens();
+    const auto running = m_model->scheduler->running();
+    const auto answers = static_cast<std::int32_t>(
+        std::count_if(running.begin(), running.end(), [](const sched::Sequence* s) { return s->uncomputed() == 1; }));
+    std::int32_t budget = m_config.maxBatchedTokens > 0
+                              ? m_model->stepCapacity
+                              : std::min(m_model->stepCapacity, answers + m_stepTime.tokens());
     const bool scoring = std::any_of(m_requests.begin(), m_requests.end(),
                                      [](const auto& entry) { return !entry.second->request().logitPositions.empty(); });
     if (scoring) // every token of the step may want its logits
@@ -220,9 +234,8 @@ void Engine::Impl::countStep(const sched::StepPlan& plan, Nanos start) {
     m_times.totalLogits += phases.logits;
     m_times.totalSampling += phases.sample;
     const Nanos beforePublish = now();
-    const std::int64_t read = plan.tokens - plan.draws;
-    if (read > plan.draws) {
-        const double perToken = static_cast<double>(beforePublish - start) / static_cast<double>(plan.tokens);
+    if (const std::int64_t read = readTokens(plan); read > 0) {
+        const double perToken = static_cast<double>(beforePublish - start) / static_cast<double>(read);
         m_nanosPerReadToken =
             m_nanosPerReadToken <= 0 ? perToken : m_nanosPerReadToken + kSpeedWeight * (perToken - m_nanosPerReadToken);
     }

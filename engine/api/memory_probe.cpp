@@ -11,6 +11,7 @@ namespace kvscope::api {
 namespace {
 
 constexpr std::chrono::milliseconds kInterval{100};
+constexpr Nanos kRestPerWork = 100; ///< reading the process's pages takes at most a hundredth of the time
 
 std::string slurp(const char* path) {
     std::ifstream in(path);
@@ -44,14 +45,8 @@ std::uint64_t availableMemory() {
     return procField(slurp("/proc/meminfo"), "MemAvailable").value_or(0);
 }
 
-metrics::MemorySample readMemory(const Clock& clock) {
-    metrics::MemorySample sample;
-    const std::string machine = slurp("/proc/meminfo");
-    sample.totalBytes = procField(machine, "MemTotal").value_or(0);
-    sample.availableBytes = procField(machine, "MemAvailable").value_or(0);
-    sample.processBytes = procField(slurp("/proc/self/smaps_rollup"), "Pss").value_or(0);
-    sample.time = clock.now();
-    return sample;
+std::uint64_t processMemory() {
+    return procField(slurp("/proc/self/smaps_rollup"), "Pss").value_or(0);
 }
 
 MemoryProbe::MemoryProbe(const Clock& clock) : m_clock(clock), m_thread([this] { run(); }) {}
@@ -65,11 +60,27 @@ MemoryProbe::~MemoryProbe() {
     m_thread.join();
 }
 
+metrics::MemorySample MemoryProbe::read() {
+    const Nanos start = m_clock.now();
+    if (start >= m_nextProcessRead) {
+        m_processBytes = processMemory();
+        const Nanos took = m_clock.now() - start;
+        m_nextProcessRead = start + took * kRestPerWork;
+    }
+    metrics::MemorySample sample;
+    const std::string machine = slurp("/proc/meminfo");
+    sample.totalBytes = procField(machine, "MemTotal").value_or(0);
+    sample.availableBytes = procField(machine, "MemAvailable").value_or(0);
+    sample.processBytes = m_processBytes;
+    sample.time = m_clock.now();
+    return sample;
+}
+
 void MemoryProbe::run() {
     std::unique_lock lock(m_mutex);
     while (!m_stop) {
         lock.unlock();
-        const metrics::MemorySample sample = readMemory(m_clock);
+        const metrics::MemorySample sample = read();
         m_window.push(sample); // a full ring means nobody looks; the next sample is as good
         m_engine.push(sample);
         lock.lock();

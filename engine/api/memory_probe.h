@@ -21,11 +21,12 @@ std::optional<std::uint64_t> procField(std::string_view text, std::string_view n
 /// MemAvailable of this machine in bytes; 0 when it cannot be read.
 std::uint64_t availableMemory();
 
-/// Total, available and own memory, read from /proc now. Fields that cannot be read stay 0.
-metrics::MemorySample readMemory(const Clock& clock);
+/// Memory of this process (Pss, shared pages divided among their users) in bytes; 0 when it cannot be read.
+std::uint64_t processMemory();
 
 /// Reads memory ten times a second on its own thread: summing up a process's pages takes the kernel milliseconds,
-/// which neither a step nor a frame has to spare. Two rings, since two threads listen; each has one consumer.
+/// which neither a step nor a frame has to spare, and which count as load. So this process's own share is read less
+/// often where that takes long: at most 1 % of a processor. Two rings, since two threads listen; each has one consumer.
 class MemoryProbe {
 public:
     explicit MemoryProbe(const Clock& clock);
@@ -40,10 +41,13 @@ public:
 
 private:
     void run();
+    metrics::MemorySample read();
 
     const Clock& m_clock;
     SampleRing<metrics::MemorySample> m_window{64};
     SampleRing<metrics::MemorySample> m_engine{64};
+    Nanos m_nextProcessRead = 0;      ///< probe thread only
+    std::uint64_t m_processBytes = 0; ///< probe thread only: the value read last
     std::mutex m_mutex;
     std::condition_variable m_wake;
     bool m_stop = false; ///< guarded by m_mutex

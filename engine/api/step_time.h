@@ -8,21 +8,22 @@
 
 namespace kvscope::api {
 
-/// Chooses the token budget of a step so that it takes about `target`, where the user gave no budget. Exactness permits
-/// any chunk, so this only decides how soon Stop works and how long one chat's paste holds up another's answer.
+/// Chooses how many prompt tokens a step may read so that it takes about `target`, where the user gave no budget.
+/// Exactness permits any chunk, so this only decides how soon Stop works and how long one chat's paste holds up another
+/// chat's answer. Tokens of answers are not limited: each costs little beside reading the weights once.
 class StepTimeBudget {
 public:
     explicit StepTimeBudget(std::int32_t most, Nanos target = 150'000'000) : m_most(most), m_target(target) {}
 
+    /// Prompt tokens of the next step.
     std::int32_t tokens() const { return m_tokens; }
 
-    /// A step of `tokens` took `elapsed`. Only steps that filled a good part of the budget teach anything: a decode
-    /// step of one token is bound by reading the weights, not by its tokens.
+    /// A step that read `tokens` of prompts took `elapsed`. Only steps that filled a good part of the chunk teach
+    /// anything, unless they took too long anyway.
     void stepTook(std::int32_t tokens, Nanos elapsed) {
-        if (elapsed <= 0 || (tokens < m_tokens / 2 && elapsed < m_target))
+        if (tokens <= 0 || elapsed <= 0 || (tokens < m_tokens / 2 && elapsed < m_target))
             return;
-        const double perToken = static_cast<double>(elapsed) / std::max(tokens, 1);
-        const double fits = kMargin * static_cast<double>(m_target) / perToken;
+        const double fits = kMargin * static_cast<double>(m_target) * tokens / static_cast<double>(elapsed);
         // Grow at most twofold a step (a cheap early chunk says little about long context); shrink at once.
         const double next = std::min(fits, 2.0 * m_tokens);
         m_tokens = std::clamp(static_cast<std::int32_t>(next), std::min(kLeast, m_most), m_most);

@@ -5,6 +5,7 @@
 #include <QTest>
 #include <cstdio>
 
+#include "engine/api/engine_thread.h"
 #include "tests/support/default_model.h"
 #include "tests/support/engine_harness.h"
 #include "tests/support/exactness.h"
@@ -54,7 +55,61 @@ private slots:
         QVERIFY2(difference.empty(), difference.c_str());
     }
 
+    /// With no token budget given: in the middle of reading a long prompt, alone and beside another chat (where the
+    /// step cannot be aborted and only its length helps).
+    void stopTakesEffectWithin200Milliseconds_data() {
+        QTest::addColumn<bool>("company");
+        QTest::newRow("alone") << false;
+        QTest::newRow("beside another chat") << true;
+    }
+    void stopTakesEffectWithin200Milliseconds() {
+        QFETCH(bool, company);
+        MonotonicClock clock;
+        api::EngineThread engine(clock);
+        api::EngineConfig config;
+        config.modelPath = m_path;
+        config.numBlocks = 1024;
+        engine.load(config);
+        if (company)
+            engine.submit(request(1000, 16, 4000));
+        std::vector<double> waits;
+        for (std::int64_t id = 0; id < 7; ++id) {
+            engine.submit(request(id, 6000, 16));
+            waitFor(engine, [&](const api::Event& event) {
+                const auto* reading = std::get_if<api::PrefillEvent>(&event);
+                return reading && reading->id == RequestId(id) && reading->done > reading->reused + 500;
+            });
+            const Nanos asked = clock.now();
+            engine.cancel(RequestId(id));
+            waitFor(engine, [&](const api::Event& event) {
+                const auto* finished = std::get_if<api::FinishedEvent>(&event);
+                return finished && finished->answer.id == RequestId(id);
+            });
+            waits.push_back(static_cast<double>(clock.now() - asked) / 1e6);
+        }
+        std::sort(waits.begin(), waits.end());
+        std::printf("stop took %.0f ms (median), %.0f ms (longest)\n", waits[3], waits[6]);
+        QVERIFY(waits[3] < 200);
+    }
+
 private:
+    static api::Request request(std::int64_t id, std::size_t promptTokens, std::int32_t maxTokens) {
+        std::vector<TokenId> ids(promptTokens);
+        for (std::size_t i = 0; i < ids.size(); ++i)
+            ids[i] = static_cast<TokenId>((i * 31 + static_cast<std::size_t>(id) * 7) % 40000 + 100);
+        api::Request r = EngineHarness::request(id, api::TokenPrompt{ids}, maxTokens);
+        r.sampling.ignoreEos = true;
+        return r;
+    }
+    template <class Wanted> static void waitFor(api::EngineThread& engine, Wanted&& wanted) {
+        for (;;) {
+            if (const auto event = engine.nextEvent(); !event)
+                QTest::qSleep(1);
+            else if (wanted(*event))
+                return;
+        }
+    }
+
     std::string m_path;
 };
 

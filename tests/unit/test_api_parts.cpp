@@ -97,7 +97,9 @@ private slots:
         QVERIFY(budget.tokens() * kPerToken <= kTarget);
         QVERIFY(budget.tokens() * kPerToken > kTarget / 2);
         const int before = budget.tokens();
-        budget.stepTook(1, 5'000'000); // decoding one token says nothing about chunks
+        budget.stepTook(0, 5'000'000);   // a step that read nothing says nothing
+        budget.stepTook(3, 5'000'000);   // nor does the short rest of a prompt
+        budget.stepTook(0, 500'000'000); // nor does a slow one that read nothing
         QCOMPARE(budget.tokens(), before);
         budget.stepTook(before, before * kPerToken * 4);
         QVERIFY(budget.tokens() <= before / 3);
