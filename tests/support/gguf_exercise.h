@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/model/chat_template.h"
 #include "engine/model/inspect.h"
 #include "engine/model/model_config.h"
 #include "engine/model/model_file.h"
+#include "engine/model/tokenizer.h"
+#include "engine/model/vocabulary_gguf.h"
 
 namespace kvscope::test {
 
@@ -40,6 +43,14 @@ inline Reached exerciseModelFile(const std::string& path) {
     sum += fingerprint ? fingerprint->low : 0;
     const auto json = inspectJson(path);
     sum += json ? json->size() : 0;
+    if (auto vocabulary = vocabularyFromGguf(file->metadata())) {
+        const std::string chatTemplate = vocabulary->chatTemplate;
+        sum += ChatTemplate::compile(chatTemplate).has_value();
+        if (const auto tokenizer = Tokenizer::create(std::move(*vocabulary)))
+            if (const auto encoded =
+                    (*tokenizer)->encode("Hello, th\xC3\xA9re\n", {.parseSpecial = true, .addBos = true}))
+                sum += (*tokenizer)->decode(encoded->ids, false).has_value();
+    }
     const auto config = readModelConfig(*file);
     volatile std::uint64_t sink = sum;
     static_cast<void>(sink);
