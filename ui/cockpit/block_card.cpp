@@ -178,7 +178,7 @@ void BlockCard::paintEvent(QPaintEvent*) {
     QPainter p(this);
     p.setRenderHint(QPainter::Antialiasing);
     const QRectF card = QRectF(rect()).adjusted(kShadow, kShadow, -kShadow, -kShadow);
-    const QColor shade = m_theme.kind == ThemeKind::Dark ? QColor(0, 0, 0, 10) : QColor(20, 28, 40, 5);
+    const QColor shade = m_theme.kind == ThemeKind::Dark ? QColor(0, 0, 0, 9) : QColor(20, 28, 40, 3);
     p.setPen(Qt::NoPen);
     p.setBrush(shade);
     for (int spread = kShadow - kShadowDrop; spread > 0; --spread) // many thin layers fall off like a blur

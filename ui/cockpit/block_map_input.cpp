@@ -82,8 +82,9 @@ void BlockMapView::mouseReleaseEvent(QMouseEvent* event) {
     const bool click = m_drag && !m_dragged && !m_dragsMinimap && event->button() == Qt::LeftButton;
     m_drag.reset();
     m_dragsMinimap = false;
-    if (click && m_pointed >= 0)
-        emit blockSelected(BlockId(m_raster.layout().blocksOf(m_pointed).begin));
+    const int cell = m_viewport.cellAt(toDevice(event->position()));
+    if (click && cell >= 0)
+        emit blockSelected(BlockId(m_raster.layout().blocksOf(cell).begin));
 }
 
 void BlockMapView::wheelEvent(QWheelEvent* event) {
@@ -97,12 +98,16 @@ void BlockMapView::wheelEvent(QWheelEvent* event) {
 
 void BlockMapView::changeZoom(int steps, QPointF at) {
     const int before = m_viewport.layout().pitch();
+    const std::optional<BlockId> cursor = m_byKeyboard ? pointedBlock() : std::nullopt;
     m_viewport.zoom(steps, toDevice(at));
     if (m_viewport.layout().pitch() == before)
         return;
     m_glows.clear();
     setPointed(-1);
+    const int cell = cursor ? m_viewport.layout().cellOf(cursor->value()) : -1;
+    m_viewport.reveal(cell);
     repaintAll();
+    setPointed(cell); // the keyboard's cursor stays on its block
     emit zoomChanged();
 }
 
@@ -134,18 +139,18 @@ void BlockMapView::focusOutEvent(QFocusEvent* event) {
 
 void BlockMapView::keyPressEvent(QKeyEvent* event) {
     const int columns = m_viewport.layout().columns(), cells = m_viewport.layout().cells();
-    const auto move = [&](int by) {
+    const auto moveTo = [&](int target) {
         if (cells == 0)
             return;
         m_byKeyboard = true;
-        const int from = m_pointed >= 0 ? m_pointed + by : by < 0 ? cells - 1 : 0;
-        const int cell = qBound(0, from, cells - 1);
+        const int cell = qBound(0, target, cells - 1);
         const QPoint before = m_viewport.origin();
         m_viewport.reveal(cell);
         if (m_viewport.origin() != before)
             repaintAll();
         setPointed(cell);
     };
+    const auto move = [&](int by) { moveTo(m_pointed >= 0 ? m_pointed + by : by < 0 ? cells - 1 : 0); };
     constexpr int kPage = 10; // rows
     switch (event->key()) {
     case Qt::Key_Left:
@@ -161,9 +166,9 @@ void BlockMapView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_PageDown:
         return move(kPage * columns);
     case Qt::Key_Home:
-        return move(-cells);
+        return moveTo(0);
     case Qt::Key_End:
-        return move(cells);
+        return moveTo(cells - 1);
     case Qt::Key_Plus:
     case Qt::Key_Equal:
         return zoomIn();

@@ -58,7 +58,8 @@ void BlockMapView::paintRuler(QPainter& painter, const QRect& dirty) const {
         const double middle = (cell.top() + layout.side() / 2.0) / ratio;
         if (middle < 0 || middle > height())
             continue;
-        const QRectF rect(0, qMax(middle - line / 2.0, -3.0), kGutter - 8, line);
+        // The first and the last row's numbers stay whole, a little off their row.
+        const QRectF rect(0, qBound(-3.0, middle - line / 2.0, height() - line + 1.0), kGutter - 8, line);
         if (rect.toAlignedRect().intersects(dirty))
             painter.drawText(rect, Qt::AlignRight | Qt::AlignVCenter, formatNumber(label.block));
     }

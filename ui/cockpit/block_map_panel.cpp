@@ -22,6 +22,7 @@ namespace {
 
 constexpr int kRefreshMs = 500;
 constexpr int kSummary = 24;
+constexpr int kColourWordsFrom = 620;  // below it the size of the pool is the better use of the room
 constexpr std::size_t kMostOwners = 7; // in the legend; the rest is one entry more
 
 /// "Colour by" in the title: a word that follows the theme.
@@ -50,6 +51,7 @@ BlockMapPanel::BlockMapPanel(CockpitController& controller, const Theme& theme, 
     setAccessibleName(name());
     connect(&controller, &CockpitController::mapChanged, this, &BlockMapPanel::takeMap);
     connect(&controller, &CockpitController::sourceChanged, this, &BlockMapPanel::takeMap);
+    connect(&controller, &CockpitController::figuresChanged, this, &BlockMapPanel::updateLegend);
     connect(&controller, &CockpitController::curvesChanged, this, &BlockMapPanel::takeSamples);
     connect(&controller, &CockpitController::titlesChanged, this, &BlockMapPanel::updateLegend);
     connect(&controller, &CockpitController::blockDetail, this, [this](const api::BlockDetailEvent& detail) {
@@ -85,7 +87,8 @@ QWidget* BlockMapPanel::makeActions(const Theme& theme) {
     m_colour = new SegmentedControl(tr("Colour by"), {tr("State"), tr("Owner")}, theme, m_wideActions, 20);
     connect(m_colour, &SegmentedControl::currentChanged, this,
             [this](int index) { setColourBy(index == 0 ? ColourBy::State : ColourBy::Owner); });
-    layout->addWidget(new QuietLabel(tr("Colour by"), theme));
+    m_colourWords = new QuietLabel(tr("Colour by"), theme);
+    layout->addWidget(m_colourWords);
     layout->addSpacing(8);
     layout->addWidget(m_colour);
     layout->addSpacing(8);
@@ -170,9 +173,9 @@ void BlockMapPanel::takeMap() {
     const metrics::BlockMapSnapshot& map = m_controller.map();
     const bool otherPool = map.cells.size() != m_view->map().cells.size() || map.blockSize != m_view->map().blockSize;
     m_view->setMap(map, m_controller.ownerNumbers());
-    updateLegend();
     updateEmptyState();
     if (otherPool) {
+        updateLegend();
         place();
         takeSamples();
         emit titleChanged();
@@ -295,6 +298,7 @@ void BlockMapPanel::updateCard() {
 }
 
 void BlockMapPanel::resizeEvent(QResizeEvent*) {
+    m_colourWords->setVisible(width() >= kColourWordsFrom);
     place();
     updateLegend();
 }

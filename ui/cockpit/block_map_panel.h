@@ -72,6 +72,7 @@ private:
     EmptyState* m_empty;
     QWidget* m_actions = nullptr;
     QWidget* m_wideActions = nullptr;
+    QWidget* m_colourWords = nullptr;
     Button* m_menu = nullptr;
     SegmentedControl* m_colour = nullptr;
     QPointer<BlockCard> m_card; ///< a child of the window, which may go first

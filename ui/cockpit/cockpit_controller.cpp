@@ -3,7 +3,8 @@
 
 namespace kvscope::ui {
 namespace {
-constexpr int kFrameMs = 50;   // the map's rate; curves and tables take every second frame
+constexpr int kFrameMs = 50;   // the map's rate
+constexpr int kSlowFrames = 4; // curves, figures and tables: five times a second is as fast as figures can be read
 constexpr int kHiddenMs = 500; // often enough for the source's ring
 } // namespace
 
@@ -107,12 +108,13 @@ void CockpitController::drain() {
     if (!m_active)
         return;
     drainMap();
-    if (++m_frame % 2 != 0)
+    if (++m_frame % kSlowFrames != 0)
         return;
     if (const std::vector<api::SequenceRow>* rows = m_source->takeSequences()) {
         m_sequences.setRows(*rows);
         emit sequencesChanged();
     }
+    emit figuresChanged();
     if (m_curvesPending) {
         m_curvesPending = false;
         emit curvesChanged();

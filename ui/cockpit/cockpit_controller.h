@@ -16,7 +16,7 @@
 namespace kvscope::ui {
 
 /// Takes what a CacheSource has to say, on the GUI thread, and tells the cockpit's views what is new: the map at most
-/// 20 times a second, curves and sequences at most 10 times. While nothing is shown it only empties the source's ring,
+/// 20 times a second, curves, figures and sequences 5 times. While nothing is shown it only empties the source's ring,
 /// twice a second, so that no sample is lost.
 ///
 /// The views read its state; they never talk to the source.
@@ -65,6 +65,7 @@ public slots:
 signals:
     void mapChanged();
     void curvesChanged();
+    void figuresChanged(); ///< counts and other figures of the map should be written anew
     void sequencesChanged();
     void sourceChanged(); ///< history and map are empty again
     void blockDetail(const kvscope::api::BlockDetailEvent& detail);

@@ -335,7 +335,7 @@ void StripPainter::events(QPainter& painter, const QRect& rect) const {
 }
 
 void StripPainter::line(QPainter& painter, const QRect& rect, MinMax CurveBucket::*series, const QColor& color) const {
-    painter.setPen(QPen(color, PlotTheme::kLineWidth, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin));
+    painter.setPen(QPen(color, PlotTheme::kLineWidth, Qt::SolidLine, Qt::FlatCap, Qt::BevelJoin));
     QPolygonF points;
     const auto flush = [&] {
         if (points.size() == 1)
@@ -449,7 +449,7 @@ void StripPainter::rates(QPainter& painter, const QRect& rect) const {
     if (!points.isEmpty())
         lines.push_back(points);
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(QPen(m_theme.plotLines[0], PlotTheme::kLineWidth, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin));
+    painter.setPen(QPen(m_theme.plotLines[0], PlotTheme::kLineWidth, Qt::SolidLine, Qt::FlatCap, Qt::BevelJoin));
     for (const QPolygonF& part : lines)
         painter.drawPolyline(part);
 }

@@ -69,6 +69,11 @@ void Legend::setEntries(std::vector<Entry> entries, ColourBy colourBy) {
     }
     const int before = heightForWidth(width());
     m_entries = std::move(entries);
+    m_widths.clear();
+    const QFontMetrics metrics(figureFont(TextRole::Table));
+    for (const Entry& entry : m_entries)
+        m_widths.push_back(kGlyph + kGlyphGap +
+                           metrics.horizontalAdvance(entry.name + u' ' + formatNumber(entry.count)));
     if (heightForWidth(width()) != before)
         updateGeometry();
     update();
@@ -82,17 +87,12 @@ void Legend::clearFilter() {
     update();
 }
 
-int Legend::entryWidth(const Entry& entry) const {
-    const QFontMetrics metrics(figureFont(TextRole::Table));
-    return kGlyph + kGlyphGap + metrics.horizontalAdvance(entry.name + u' ' + formatNumber(entry.count));
-}
-
 std::vector<QRect> Legend::places(int width) const {
     const int room = width - kGutter - kRightMargin;
     int sum = 0, widest = 0;
-    for (const Entry& entry : m_entries) {
-        sum += entryWidth(entry);
-        widest = qMax(widest, entryWidth(entry));
+    for (const int entry : m_widths) {
+        sum += entry;
+        widest = qMax(widest, entry);
     }
     const int count = int(m_entries.size());
     std::vector<QRect> out;
@@ -101,17 +101,17 @@ std::vector<QRect> Legend::places(int width) const {
     if (sum + (count - 1) * kLeastGap <= room) { // one row, from edge to edge where it is long enough
         const double gap = count > 1 ? qMin(double(room - sum) / (count - 1), 44.0) : 0;
         double x = kGutter;
-        for (const Entry& entry : m_entries) {
-            out.push_back({qRound(x), kTop, entryWidth(entry), kRow});
-            x += entryWidth(entry) + gap;
+        for (const int entry : m_widths) {
+            out.push_back({qRound(x), kTop, entry, kRow});
+            x += entry + gap;
         }
         return out;
     }
     const int columns = qMax(1, (room + kLeastGap) / (widest + kLeastGap));
     const int step = room / columns;
     for (int i = 0; i < count; ++i)
-        out.push_back({kGutter + i % columns * step, kTop + i / columns * kRow,
-                       qMin(entryWidth(m_entries[std::size_t(i)]), step), kRow});
+        out.push_back(
+            {kGutter + i % columns * step, kTop + i / columns * kRow, qMin(m_widths[std::size_t(i)], step), kRow});
     return out;
 }
 

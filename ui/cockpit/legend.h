@@ -49,11 +49,11 @@ protected:
 
 private:
     std::vector<QRect> places(int width) const;
-    int entryWidth(const Entry& entry) const;
     void toggle(int index);
     const QImage& glyph(int key);
 
     std::vector<Entry> m_entries;
+    std::vector<int> m_widths; ///< of the entries: measuring text is most of the legend's cost
     ColourBy m_colourBy = ColourBy::State;
     std::optional<int> m_filter;
     int m_current = -1; ///< entry under the keyboard

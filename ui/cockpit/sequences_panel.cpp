@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <QScrollBar>
 #include <QTableView>
+#include <utility>
 
 #include "ui/cockpit/look.h"
 #include "ui/cockpit/quiet_header.h"
@@ -115,6 +116,9 @@ void SequencesPanel::updateSpans() {
 }
 
 void SequencesPanel::fitColumns() {
+    const QSize now(width(), m_controller.sequences()->rowCount());
+    if (std::exchange(m_fittedFor, now) == now)
+        return;
     const QFontMetrics figures(figureFont(TextRole::Table));
     const QFontMetrics names(QuietHeader::wordFont());
     const SequenceModel& model = *m_controller.sequences();

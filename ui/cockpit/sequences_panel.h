@@ -44,6 +44,7 @@ private:
     SequenceDelegate* m_delegate;
     EmptyState* m_empty;
     QString m_note;
+    QSize m_fittedFor; ///< width and number of rows that the columns were laid out for
 };
 
 } // namespace kvscope::ui

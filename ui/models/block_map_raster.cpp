@@ -52,6 +52,8 @@ void drawCount(QImage& tile, int side, int users, QRgb color) {
     QFont font(QStringList{QStringLiteral("Noto Sans")});
     font.setPixelSize(std::max(9, side * 11 / 20));
     font.setWeight(QFont::DemiBold);
+    font.setHintingPreference(QFont::PreferNoHinting); // a tile looks the same whatever the desktop prefers
+    font.setStyleStrategy(QFont::NoSubpixelAntialias);
     painter.setFont(font);
     painter.setPen(QColor(color));
     painter.drawText(QRect(0, 0, side, side), Qt::AlignCenter,
@@ -64,23 +66,27 @@ bool isRare(BlockState state) {
 
 } // namespace
 
-std::uint64_t BlockMapRaster::Look::key() const {
-    return std::uint64_t(state) | std::uint64_t(level) << 8 | std::uint64_t(users) << 16 | std::uint64_t(owner) << 24 |
-           std::uint64_t(inside) << 32 | std::uint64_t(dimmed) << 40;
+// 3 bits of state, 8 of level, 4 of users, 4 of owner, 3 of what is inside, 1 of dimmed.
+std::uint32_t BlockMapRaster::Look::key() const {
+    return std::uint32_t(state) | std::uint32_t(level) << 3 | std::uint32_t(users) << 11 | std::uint32_t(owner) << 15 |
+           std::uint32_t(inside) << 19 | std::uint32_t(dimmed) << 22;
+}
+
+void BlockMapRaster::forgetTiles() {
+    m_tiles.clear();
+    m_known.fill({});
 }
 
 void BlockMapRaster::setLook(const BlockPalette& palette, ColourBy colourBy) {
     m_palette = palette;
     m_colourBy = colourBy;
-    m_tiles.clear();
-    m_lastTile = nullptr;
+    forgetTiles();
 }
 
 void BlockMapRaster::setLayout(const BlockMapLayout& layout) {
-    if (layout.pitch() != m_layout.pitch() || layout.gap() != m_layout.gap()) {
-        m_tiles.clear();
-        m_lastTile = nullptr;
-    }
+    if (layout.pitch() != m_layout.pitch() || layout.gap() != m_layout.gap() ||
+        layout.showsCounts() != m_layout.showsCounts())
+        forgetTiles();
     m_layout = layout;
 }
 
@@ -138,15 +144,15 @@ BlockMapRaster::Look BlockMapRaster::lookOf(const Source& source, int cell) cons
 }
 
 const QRgb* BlockMapRaster::tile(const Look& look) {
-    const std::uint64_t key = look.key();
-    if (m_lastTile && key == m_lastKey)
-        return m_lastTile;
+    const std::uint32_t key = look.key();
+    Known& known = m_known[(key ^ key >> 10) % m_known.size()];
+    if (known.key == key)
+        return known.pixels;
     auto it = m_tiles.find(key);
     if (it == m_tiles.end())
         it = m_tiles.emplace(key, drawTile(look)).first;
-    m_lastKey = key;
-    m_lastTile = it->second.data();
-    return m_lastTile;
+    known = {key, it->second.data()};
+    return known.pixels;
 }
 
 std::vector<QRgb> BlockMapRaster::drawTile(const Look& look) const {
@@ -267,7 +273,8 @@ void BlockMapRaster::paint(QImage& image, QPoint origin, const Source& source) {
     image.fill(m_palette.well);
     const QRect visible = m_layout.cellsIn(QRect(-origin, image.size()));
     const int pitch = m_layout.pitch();
-    const int known = m_layout.blocksPerCell() == 1 ? int(source.cells.size()) : m_layout.cells();
+    const bool single = m_layout.blocksPerCell() == 1;
+    const int known = single ? std::min(int(source.cells.size()), m_layout.cells()) : m_layout.cells();
     uchar* const bits = image.bits();
     const qsizetype stride = image.bytesPerLine();
     for (int row = visible.top(); row <= visible.bottom(); ++row) {
@@ -275,9 +282,9 @@ void BlockMapRaster::paint(QImage& image, QPoint origin, const Source& source) {
         const bool wholeRow = y0 >= 0 && y0 + pitch <= image.height();
         for (int column = visible.left(); column <= visible.right(); ++column) {
             const int cell = row * m_layout.columns() + column;
-            if (cell >= known || cell >= m_layout.cells())
+            if (cell >= known)
                 break;
-            const QRgb* pixels = tile(lookOf(source, cell));
+            const QRgb* pixels = tile(single ? lookOfBlock(source, cell) : lookOf(source, cell));
             const int x0 = origin.x() + column * pitch;
             if (!wholeRow || x0 < 0 || x0 + pitch > image.width()) {
                 copyTile(image, {x0, y0}, pixels);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QImage>
+#include <array>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -48,11 +49,12 @@ private:
         std::uint8_t owner = 0;  ///< 1..12 in owner colours, 0 = nobody
         std::uint8_t inside = 0; ///< aggregated cell: the state of the rare block it holds, 0 = none
         bool dimmed = false;
-        std::uint64_t key() const;
+        std::uint32_t key() const;
     };
     Look lookOf(const Source& source, int cell) const;
     Look aggregate(const Source& source, BlockRange blocks) const;
     Look lookOfBlock(const Source& source, std::int32_t block) const;
+    void forgetTiles();
     const QRgb* tile(const Look& look);
     std::vector<QRgb> drawTile(const Look& look) const;
     void drawState(QImage& tile, const Look& look) const;
@@ -63,9 +65,12 @@ private:
     ColourBy m_colourBy = ColourBy::State;
     BlockMapLayout m_layout;
     int m_blockSize = 0;
-    std::unordered_map<std::uint64_t, std::vector<QRgb>> m_tiles;
-    std::uint64_t m_lastKey = ~std::uint64_t(0); ///< neighbours mostly look alike
-    const QRgb* m_lastTile = nullptr;
+    std::unordered_map<std::uint32_t, std::vector<QRgb>> m_tiles;
+    struct Known {
+        std::uint32_t key = ~0u;
+        const QRgb* pixels = nullptr;
+    };
+    std::array<Known, 1024> m_known; ///< direct-mapped: a map has few looks, each of them thousands of times
 };
 
 } // namespace kvscope::ui

@@ -103,10 +103,7 @@ int main(int argc, char** argv) {
          {762, 900},
          4096,
          9000,
-         [](Cockpit& c, test::SyntheticCache&) {
-             c.map->view().setColourBy(ColourBy::Owner);
-             emit c.map->view().zoomChanged();
-         }},
+         [](Cockpit& c, test::SyntheticCache&) { c.map->setColourBy(ColourBy::Owner); }},
         {"zoomed",
          {762, 900},
          4096,
