@@ -61,12 +61,11 @@ void packQuantized(const float* x, const Panel& panel, std::int64_t tile, std::i
         const F low = load(x + b * kQuantBlock), high = load(x + b * kQuantBlock + 16);
         const float largest = reduceMax(max(abs(low), abs(high)));
         const float inverse = largest > 0 ? 127.0f / largest : 0.0f;
+        const F q0 = round(mul(low, set1(inverse))), q1 = round(mul(high, set1(inverse)));
         alignas(64) std::int8_t q[kQuantBlock];
-        storeInt8(q, round(mul(low, set1(inverse))));
-        storeInt8(q + 16, round(mul(high, set1(inverse))));
-        std::int32_t sum = 0;
-        for (int i = 0; i < kQuantBlock; ++i)
-            sum += q[i];
+        storeInt8(q, q0);
+        storeInt8(q + 16, q1);
+        const auto sum = static_cast<std::int32_t>(reduceAdd(add(q0, q1))); // small integers: exact in any order
         const std::int64_t at = first + b * kTileRows;
         const float scale = largest / 127.0f;
         panel.scales[at] = scale;
