@@ -48,7 +48,8 @@ inline Reached exerciseModelFile(const std::string& path) {
         sum += ChatTemplate::compile(chatTemplate).has_value();
         if (const auto tokenizer = Tokenizer::create(std::move(*vocabulary)))
             if (const auto encoded =
-                    (*tokenizer)->encode("Hello, th\xC3\xA9re\n", {.parseSpecial = true, .addBos = true}))
+                    (*tokenizer)
+                        ->encode("Hello, th\xC3\xA9re\n", {.parseSpecial = true, .addBos = true, .userText = {}}))
                 sum += (*tokenizer)->decode(encoded->ids, false).has_value();
     }
     const auto config = readModelConfig(*file);
