@@ -264,13 +264,14 @@ Result<std::uint64_t> Recorder::writeSession(LogWriter& writer, const SaveReques
 void Recorder::visitRecorded(const SessionHistory::Visit& visit) const {
     const std::uint64_t wholeFrom = m_history.wholeFrom();
     std::uint64_t next = 0;
-    for (const auto& [path, first] : m_segments) {
+    for (const auto& segment : m_segments) {
+        const std::uint64_t first = segment.second;
         if (first >= wholeFrom)
             break;
         std::uint64_t serial = first;
         bool opened = false;
         (void)scanLog( // a segment that is gone or unreadable is bridged by what memory has kept of it
-            path,
+            segment.first,
             [&](const LogHeader&) {
                 opened = true;
                 m_history.visitThin(next, first, visit);
