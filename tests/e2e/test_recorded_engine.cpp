@@ -87,11 +87,16 @@ class TestRecordedEngine : public QObject {
 private slots:
     void theLogRebuildsWhatTheEngineReported() {
         TempDir dir;
-        QVERIFY(tinyLlama().write(dir.file("tiny.gguf")));
+        TinyLlama shape; // slow enough that the recorder sees the sequences while they run
+        shape.layers = 8;
+        shape.hidden = 256;
+        shape.heads = 4;
+        shape.feedForward = 512;
+        QVERIFY(tinyLlama(shape).write(dir.file("tiny.gguf")));
         MonotonicClock clock;
         metrics::RecorderOptions options;
         options.folder = dir.file("sessions");
-        options.poll = std::chrono::milliseconds(1); // the tiny model is through before the usual first look
+        options.poll = std::chrono::milliseconds(1); // a tiny model is through before the usual second look
         options.tableInterval = 0;
         metrics::Recorder recorder(options);
         api::SessionRecorder observer(recorder, "KVScope test", [] { return std::int64_t(1'764'446'400'000); });
