@@ -14,25 +14,13 @@
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/step_buffers.h"
 #include "kernels/cpu/weight_packing.h"
+#include "tests/kernels/kernel_tables.h"
 #include "tests/kernels/tiny_model.h"
 
 using namespace kvscope::kernels;
 using namespace kvscope::tests;
 
 namespace {
-
-std::vector<const KernelTable*> tablesHere() {
-    std::vector<const KernelTable*> out{&portableKernels()};
-#if defined(KVSCOPE_X86_KERNELS)
-    if (cpuFeatures().avx2)
-        out.push_back(&avx2Kernels());
-    if (cpuFeatures().avx512)
-        out.push_back(&avx512Kernels());
-    if (cpuFeatures().avx512Vnni)
-        out.push_back(&avx512VnniKernels());
-#endif
-    return out;
-}
 
 const DType kTypes[] = {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0, DType::Q4_1};
 
@@ -54,14 +42,6 @@ struct TestPanel {
     Panel panel;
 };
 
-std::vector<float> normals(std::mt19937& random, std::size_t count, float deviation = 1) {
-    std::normal_distribution<float> normal(0, deviation);
-    std::vector<float> out(count);
-    for (float& v : out)
-        v = normal(random);
-    return out;
-}
-
 std::vector<float> runMatmul(const KernelTable& k, const PackedWeight& w, const std::vector<float>& x,
                              std::int64_t rows, const float* bias = nullptr, bool add = false, float before = 0) {
     TestPanel p(rows, w.cols, isQuantized(w.type));
@@ -79,10 +59,6 @@ std::vector<float> runMatmul(const KernelTable& k, const PackedWeight& w, const 
     args.add = add;
     k.matmul(args);
     return out;
-}
-
-bool sameBits(const std::vector<float>& a, const std::vector<float>& b) {
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 /// The int8 rounding of activations that quantized weights see, in exact arithmetic: what is left is float rounding.
@@ -412,141 +388,6 @@ private slots:
                 QCOMPARE(head[6], 7.0f);
                 QCOMPARE(head[7], 8.0f);
             }
-    }
-
-    void attentionOverPagesAgreesWithFloat64_data() {
-        QTest::addColumn<int>("blockSize");
-        QTest::addColumn<int>("dimK");
-        QTest::addColumn<int>("dimV");
-        QTest::addColumn<int>("group");
-        QTest::newRow("block 8") << 8 << 64 << 64 << 3;
-        QTest::newRow("block 16, odd dimensions") << 16 << 20 << 44 << 5;
-        QTest::newRow("block 32, one head") << 32 << 8 << 8 << 1;
-        QTest::newRow("block 64, many heads") << 64 << 128 << 80 << 19;
-    }
-    void attentionOverPagesAgreesWithFloat64() {
-        QFETCH(int, blockSize);
-        QFETCH(int, dimK);
-        QFETCH(int, dimV);
-        QFETCH(int, group);
-        std::mt19937 random(7);
-        constexpr int kLength = 601;
-        const int blocks = (kLength + blockSize - 1) / blockSize;
-        KvAccess kv;
-        kv.blockSize = blockSize;
-        kv.headDimK = dimK;
-        kv.headDimV = dimV;
-        kv.valueOffset = static_cast<std::size_t>(blockSize * dimK * 2);
-        kv.headOffset = 0;
-        kv.blockBytes = static_cast<std::size_t>(blockSize * (dimK + dimV) * 2);
-        // Unwritten slots hold NaN, and one block more than needed.
-        std::vector<std::byte> pool(kv.blockBytes * static_cast<std::size_t>(blocks + 1), std::byte(0xff));
-        kv.pool = pool.data();
-        std::vector<std::int32_t> table(static_cast<std::size_t>(blocks));
-        std::iota(table.begin(), table.end(), 1);
-        std::shuffle(table.begin(), table.end(), random);
-        const auto nk = static_cast<std::size_t>(dimK), nv = static_cast<std::size_t>(dimV);
-        const std::vector<float> keys = normals(random, kLength * nk), values = normals(random, kLength * nv);
-        std::vector<float> q = normals(random, static_cast<std::size_t>(group) * nk, 2);
-        const float scale = 1.0f / std::sqrt(static_cast<float>(dimK));
-        const auto rounded = [](float v) { return static_cast<double>(halfToFloat(floatToHalf(v))); };
-
-        std::vector<float> firstOut;
-        for (const KernelTable* k : tablesHere()) {
-            for (int i = 0; i < kLength; ++i) {
-                const int slot = table[static_cast<std::size_t>(i / blockSize)] * blockSize + i % blockSize;
-                k->storeKey(kv, slot, keys.data() + static_cast<std::size_t>(i) * nk);
-                k->storeValue(kv, slot, values.data() + static_cast<std::size_t>(i) * nv);
-            }
-            AttentionArgs args;
-            args.kv = kv;
-            args.table = table.data();
-            args.scale = scale;
-            args.group = group;
-            args.q = q.data();
-            args.qStride = static_cast<std::int64_t>(q.size());
-            const std::size_t record = static_cast<std::size_t>(group) * (2 + nv);
-            for (int length : {1, 9, 64, 255, 256, 257, kLength}) {
-                const int parts = (length + 255) / 256;
-                std::vector<float> partials(record * static_cast<std::size_t>(parts));
-                for (int p = 0; p < parts; ++p)
-                    k->attendPartition(args, p * 256, std::min(length, (p + 1) * 256),
-                                       partials.data() + static_cast<std::size_t>(p) * record);
-                std::vector<float> out(static_cast<std::size_t>(group) * nv), whole(out.size());
-                k->combinePartials(partials.data(), parts, group, dimV, out.data());
-                // The path of prefill gives the same bits.
-                std::vector<float> scratch(static_cast<std::size_t>(attentionScratchFloats(group, dimK, dimV)));
-                args.firstPosition = length - 1;
-                args.tokens = 1;
-                k->attendTokens(args, whole.data(), static_cast<std::int64_t>(whole.size()), scratch.data());
-                QVERIFY2(sameBits(out, whole), k->name);
-                for (int h = 0; h < group; ++h) {
-                    std::vector<double> s(static_cast<std::size_t>(length));
-                    double largest = -1e30, sum = 0;
-                    for (int i = 0; i < length; ++i) {
-                        double dot = 0;
-                        for (std::size_t d = 0; d < nk; ++d)
-                            dot += static_cast<double>(q[static_cast<std::size_t>(h) * nk + d]) *
-                                   rounded(keys[static_cast<std::size_t>(i) * nk + d]);
-                        s[static_cast<std::size_t>(i)] = dot * static_cast<double>(scale);
-                        largest = std::max(largest, s[static_cast<std::size_t>(i)]);
-                    }
-                    for (double& v : s)
-                        sum += v = std::exp(v - largest);
-                    for (std::size_t d = 0; d < nv; ++d) {
-                        double exact = 0;
-                        for (int i = 0; i < length; ++i)
-                            exact += s[static_cast<std::size_t>(i)] / sum *
-                                     rounded(values[static_cast<std::size_t>(i) * nv + d]);
-                        const double error =
-                            std::fabs(static_cast<double>(out[static_cast<std::size_t>(h) * nv + d]) - exact);
-                        QVERIFY2(error < 3e-6, qPrintable(QStringLiteral("%1, length %2, head %3: error %4")
-                                                              .arg(k->name)
-                                                              .arg(length)
-                                                              .arg(h)
-                                                              .arg(error)));
-                    }
-                }
-            }
-        }
-    }
-
-    void valuesBeyondHalfAreClamped() {
-        for (const KernelTable* k : tablesHere()) {
-            std::vector<std::byte> pool(8 * (4 + 4) * 2);
-            KvAccess kv{pool.data(), pool.size(), 0, 8 * 4 * 2, 8, 4, 4};
-            const float wild[] = {1e9f, -1e9f, 65504, 1e-9f};
-            k->storeKey(kv, 3, wild);
-            k->storeValue(kv, 3, wild);
-            for (int d = 0; d < 4; ++d) {
-                std::uint16_t key, value;
-                std::memcpy(&key, pool.data() + (d * 8 + 3) * 2, 2);
-                std::memcpy(&value, pool.data() + 64 + (3 * 4 + d) * 2, 2);
-                QCOMPARE(key, value);
-                QCOMPARE(halfToFloat(key), d == 0 || d == 2 ? 65504.0f : d == 1 ? -65504.0f : 0.0f);
-            }
-        }
-    }
-
-    void everyHalfSurvivesTheCache() {
-        // All 63,488 finite halves as float32 and back, through the store of each instruction set.
-        for (const KernelTable* k : tablesHere()) {
-            std::vector<std::byte> pool(8 * 2 * 2);
-            KvAccess kv{pool.data(), pool.size(), 0, 8 * 2, 8, 1, 1};
-            for (std::uint32_t h = 0; h < 65536; ++h) {
-                if ((h & 0x7c00) == 0x7c00)
-                    continue;
-                const float value = halfToFloat(static_cast<std::uint16_t>(h));
-                k->storeKey(kv, 0, &value);
-                std::uint16_t got;
-                std::memcpy(&got, pool.data(), 2);
-                QCOMPARE(got, static_cast<std::uint16_t>(h));
-                const float between = value * 1.0004f; // rounds like the reference, ties and subnormals included
-                k->storeKey(kv, 0, &between);
-                std::memcpy(&got, pool.data(), 2);
-                QCOMPARE(got, floatToHalf(std::min(65504.0f, std::max(-65504.0f, between))));
-            }
-        }
     }
 };
 

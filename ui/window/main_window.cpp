@@ -67,6 +67,7 @@ MainWindow::MainWindow(WindowParts parts) : m_parts(parts) {
     buildBody();
     buildShortcuts();
     connectParts();
+    connectTimers();
 
     m_workspace = m_parts.settings.value(QStringLiteral("window/workspace"), int(TopBar::Observe)).toInt();
     m_sideShown = m_parts.settings.value(QStringLiteral("window/side"), true).toBool();
@@ -180,6 +181,11 @@ void MainWindow::connectParts() {
     connect(&m_parts.appearance, &Appearance::themeChanged, this, &MainWindow::applyAppearance);
     connect(&m_parts.appearance, &Appearance::textSizeChanged, m_chatPanel, &ChatPanel::setTextSize);
     connect(&m_parts.appearance, &Appearance::motionChanged, m_map, &BlockMapPanel::setReducedMotion);
+    m_link =
+        new BlockLink(chat, m_parts.cockpit, *m_chatPanel->view(), *m_map, {m_parts.askBlock, m_parts.askOwner}, this);
+}
+
+void MainWindow::connectTimers() {
     connect(m_docks, &DockArea::changed, &m_saveLayoutTimer, qOverload<>(&QTimer::start));
     connect(m_body, &QSplitter::splitterMoved, &m_saveLayoutTimer, qOverload<>(&QTimer::start));
     m_saveLayoutTimer.setSingleShot(true);
@@ -190,8 +196,6 @@ void MainWindow::connectParts() {
     connect(&m_removedNotice, &QTimer::timeout, this, [this] { m_chatPanel->clearNotice(QStringLiteral("removed")); });
     m_statusTimer.setInterval(kStatusMs);
     connect(&m_statusTimer, &QTimer::timeout, this, &MainWindow::refreshStatus);
-    m_link =
-        new BlockLink(chat, m_parts.cockpit, *m_chatPanel->view(), *m_map, {m_parts.askBlock, m_parts.askOwner}, this);
 }
 
 void MainWindow::handleEvent(const api::Event& event) {

@@ -84,6 +84,7 @@ private:
     void buildBody();
     void buildShortcuts();
     void connectParts();
+    void connectTimers();
     QMenu* makeMenu();
     // layout, main_window_layout.cpp
     QString arrangementKey() const;
