@@ -8,6 +8,9 @@ namespace kvscope::metrics {
 
 namespace {
 
+/// Far above any pool, and small enough that a damaged log cannot take the memory of the machine.
+constexpr std::uint32_t kMostBlocks = 1u << 24;
+
 bool same(const BlockCell& a, const BlockCell& b) {
     return std::memcmp(&a, &b, sizeof(BlockCell)) == 0;
 }
@@ -74,6 +77,8 @@ std::optional<BlockRecord> BlockMapEncoder::keyFrame(Nanos time) const {
 bool applyBlockRecord(const BlockRecord& record, BlockMapSnapshot& map) {
     // Written by anybody: a run may not leave the pool, and a key frame may not promise a pool that its runs do not
     // fill.
+    if (record.numBlocks > kMostBlocks)
+        return false;
     std::uint64_t covered = 0;
     for (const CellRun& run : record.runs) {
         if (run.first > record.numBlocks || run.count > record.numBlocks - run.first)

@@ -338,6 +338,9 @@ private slots:
         QVERIFY(!applyBlockRecord(change, map)); // leaves the pool
         change.runs = {{4294967295u, 2, {}}};
         QVERIFY(!applyBlockRecord(change, map)); // wraps around
+        key.numBlocks = 4'000'000'000u;
+        key.runs = {{0, 4'000'000'000u, {}}};
+        QVERIFY(!applyBlockRecord(key, map)); // no such pool; it would take 32 GB
         QCOMPARE(map.cells.size(), std::size_t(10));
     }
 };
