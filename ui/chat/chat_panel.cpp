@@ -26,6 +26,12 @@ namespace kvscope::ui {
 namespace {
 
 constexpr int kHead = 44;
+constexpr int kComposerAtMost = 812; // the column of the messages and its margins
+
+/// A chat that the database does not know yet has no id, but its session has a key.
+qint64 draftKey(const ChatSession& session) {
+    return session.conversation.id != kNoId ? session.conversation.id : -1 - session.key;
+}
 
 /// The one GGUF file that is being dragged; empty = something else.
 QString droppedModel(const QMimeData* data) {
@@ -73,7 +79,10 @@ ChatPanel::ChatPanel(ChatController* controller, ModelListModel* models, const T
     column->addWidget(m_stack, 1);
     auto* foot = new QHBoxLayout;
     foot->setContentsMargins(16, 0, 16, 16);
-    foot->addWidget(m_composer);
+    m_composer->setMaximumWidth(kComposerAtMost);
+    foot->addStretch(1);
+    foot->addWidget(m_composer, 1000); // it gives way to the sides only beyond its largest width
+    foot->addStretch(1);
     column->addLayout(foot);
 
     connect(controller, &ChatController::currentChanged, this, &ChatPanel::showCurrent);
@@ -91,6 +100,8 @@ ChatPanel::ChatPanel(ChatController* controller, ModelListModel* models, const T
     connect(m_firstStart, &FirstStart::openRequested, this, &ChatPanel::openModelRequested);
     connect(m_settings, &SettingsPanel::systemPromptChanged, controller, &ChatController::setSystemPrompt);
     connect(m_settings, &SettingsPanel::settingsChanged, controller, &ChatController::setSettings);
+    m_shownDraft = draftKey(controller->current());
+    m_shownSession = controller->current().key;
     showCurrent();
 }
 
@@ -117,7 +128,24 @@ void ChatPanel::buildHead(QVBoxLayout* column) {
     connect(m_more, &QAbstractButton::clicked, this, &ChatPanel::showMore);
 }
 
+/// What was begun in one chat waits there, and does not follow into another.
+void ChatPanel::swapDrafts() {
+    const qint64 now = draftKey(m_controller->current());
+    if (m_controller->current().key == m_shownSession) { // the same chat, which may have got its id by now
+        m_shownDraft = now;
+        return;
+    }
+    m_shownSession = m_controller->current().key;
+    if (m_composer->text().isEmpty())
+        m_drafts.remove(m_shownDraft);
+    else
+        m_drafts.insert(m_shownDraft, m_composer->text());
+    m_composer->setText(m_drafts.value(now));
+    m_shownDraft = now;
+}
+
 void ChatPanel::showCurrent() {
+    swapDrafts();
     m_view->setModel(m_controller->messages());
     connect(m_controller->messages(), &QAbstractItemModel::rowsInserted, this, &ChatPanel::refresh,
             Qt::UniqueConnection);
@@ -158,6 +186,7 @@ void ChatPanel::setLoading(double fraction, const QString& name) {
 void ChatPanel::send() {
     if (!m_controller->send(m_composer->text()))
         return;
+    m_drafts.remove(m_shownDraft);
     m_composer->clear();
     clearNotice(QStringLiteral("send"));
     m_view->scrollToEnd();

@@ -61,6 +61,7 @@ private:
     void refresh();
     void send();
     void showMore();
+    void swapDrafts();
 
     Theme m_theme;
     ChatController* m_controller;
@@ -78,6 +79,8 @@ private:
     FirstStart* m_firstStart;
     Composer* m_composer;
     SettingsPanel* m_settings;
+    QMap<qint64, QString> m_drafts; ///< of the chats that are not shown, by draftKey
+    qint64 m_shownDraft = 0, m_shownSession = 0;
     double m_loading = -1;
     QString m_loadingName;
 };

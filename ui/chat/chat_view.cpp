@@ -13,6 +13,7 @@ namespace kvscope::ui {
 namespace {
 
 constexpr int kSidePadding = 20;
+constexpr int kColumnAtMost = 780; // a wide window keeps the chat in its middle
 constexpr int kBottomPadding = 12;
 constexpr int kNearEnd = 8; // this close to the end counts as at the end
 
@@ -122,13 +123,13 @@ void ChatView::rowsChanged(const QModelIndex& first, const QModelIndex& last, co
 // ---- geometry ----
 
 int ChatView::columnWidth() const {
-    return std::max(120, viewport()->width() - 2 * kSidePadding);
+    return std::clamp(viewport()->width() - 2 * kSidePadding, 120, kColumnAtMost);
 }
 
 QPoint ChatView::columnOrigin() const {
     // A short chat stands at the bottom, next to where one writes.
     const int slack = std::max(0, viewport()->height() - contentHeight());
-    return {kSidePadding, slack - verticalScrollBar()->value()};
+    return {std::max(kSidePadding, (viewport()->width() - columnWidth()) / 2), slack - verticalScrollBar()->value()};
 }
 
 int ChatView::contentHeight() const {

@@ -100,7 +100,7 @@ void ModelDelegate::paintRoom(QPainter& painter, const QRect& rect, const QModel
         paintBar(painter, bar,
                  {{index.data(Model::WeightsShareRole).toDouble(), m_theme.memoryWeights},
                   {index.data(Model::RoomShareRole).toDouble(), m_theme.memoryKv}},
-                 m_theme.stateEmpty, m_theme.well);
+                 m_theme.bg4, m_theme.well);
     } else {
         painter.setPen(Qt::NoPen);
         painter.setBrush(QBrush(m_theme.danger, Qt::BDiagPattern));

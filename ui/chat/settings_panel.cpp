@@ -30,6 +30,7 @@ QLabel* label(const QString& text, const char* name, const QFont& font, QWidget*
     out->setObjectName(QLatin1StringView(name));
     out->setFont(font);
     out->setTextFormat(Qt::PlainText);
+    out->setWordWrap(true);
     return out;
 }
 
@@ -74,7 +75,9 @@ QWidget* SettingsPanel::makeRow(const SettingField& field) {
     grid->setVerticalSpacing(0);
     auto* name = label(fieldText(field.name), "settingName", textFont(TextRole::Control), row);
     name->setToolTip(fieldText(field.help));
+    name->setWordWrap(false);
     auto* option = label(QLatin1StringView(field.option), "hint", monoFont(TextRole::Axis), row);
+    option->setWordWrap(false);
     auto* edit = new QLineEdit(row);
     edit->setFixedWidth(kFieldWidth);
     edit->setFont(figureFont(TextRole::Table));

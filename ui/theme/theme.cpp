@@ -59,6 +59,8 @@ QFont make(const QStringList& families, TextRole role, int weight) {
     font.setFamilies(families);
     font.setPixelSize(metricsOf(role).pixels);
     font.setWeight(QFont::Weight(weight));
+    // Full hinting rounds widths to whole pixels: letters crowd, and regular looks bold.
+    font.setHintingPreference(QFont::PreferVerticalHinting);
     return font;
 }
 

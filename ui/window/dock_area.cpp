@@ -133,7 +133,7 @@ DockArea::DockArea(const Theme& theme, QWidget* parent)
     m_columns->setHandleWidth(kHandle);
     m_columns->setChildrenCollapsible(false);
     m_parking->hide();
-    connect(m_columns, &QSplitter::splitterMoved, this, &DockArea::changed);
+    connect(m_columns, &QSplitter::splitterMoved, this, &DockArea::userResized);
 }
 
 DockArea::~DockArea() = default; // docks and panels die with the window that they are children of
@@ -192,7 +192,7 @@ void DockArea::apply(Arrangement arrangement) {
         for (const DockCell& cell : column.cells)
             rows->addWidget(makeDock(cell));
         m_columns->addWidget(rows);
-        connect(rows, &QSplitter::splitterMoved, this, &DockArea::changed);
+        connect(rows, &QSplitter::splitterMoved, this, &DockArea::userResized);
         m_rows.push_back(rows);
     }
     applySizes();
@@ -225,11 +225,15 @@ void DockArea::applySizes() {
         m_columns->setStretchFactor(i, widths[std::size_t(i)] == 0);
 }
 
-/// Sizes given before the area had its own were only proportions.
-void DockArea::showEvent(QShowEvent* event) {
-    QWidget::showEvent(event);
-    if (!event->spontaneous())
-        applySizes();
+/// Wanted sizes are kept while the window changes: what had to give way comes back.
+void DockArea::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    applySizes();
+}
+
+void DockArea::userResized() {
+    m_arrangement = current();
+    emit changed();
 }
 
 Arrangement DockArea::current() const {

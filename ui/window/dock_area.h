@@ -81,11 +81,12 @@ signals:
     void changed(); ///< the user moved, floated, hid or resized something
 
 protected:
-    void showEvent(QShowEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     Dock* makeDock(const DockCell& cell);
     void applySizes();
+    void userResized();
     void showMenu(const QString& panel, const QPoint& at);
     void change(const std::function<void(Arrangement&)>& edit);
     void toggleFloat(const QString& panel);

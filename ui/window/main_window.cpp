@@ -187,7 +187,7 @@ void MainWindow::connectParts() {
 
 void MainWindow::connectTimers() {
     connect(m_docks, &DockArea::changed, &m_saveLayoutTimer, qOverload<>(&QTimer::start));
-    connect(m_body, &QSplitter::splitterMoved, &m_saveLayoutTimer, qOverload<>(&QTimer::start));
+    connect(m_body, &QSplitter::splitterMoved, this, &MainWindow::bodyDragged);
     m_saveLayoutTimer.setSingleShot(true);
     m_saveLayoutTimer.setInterval(kSaveLayoutMs);
     connect(&m_saveLayoutTimer, &QTimer::timeout, this, &MainWindow::saveArrangement);

@@ -92,6 +92,7 @@ private:
     void saveArrangement();
     void applyWindowClass();
     void applyBodySizes();
+    void bodyDragged();
     void toggleSide();
     void showSideOverlay(bool show);
     void resetLayout();

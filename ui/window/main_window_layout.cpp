@@ -44,8 +44,8 @@ void MainWindow::saveArrangement() {
     if (m_applying || !isVisible())
         return;
     Arrangement now = m_docks->current();
-    now.sideWidth = m_side->isVisible() && !m_sideOverlay ? m_side->width() : m_arrangement.sideWidth;
-    now.cockpitWidth = m_docks->isVisible() ? m_docks->width() : m_arrangement.cockpitWidth;
+    now.sideWidth = m_arrangement.sideWidth;
+    now.cockpitWidth = m_arrangement.cockpitWidth;
     m_arrangement = now;
     // Only what differs from the default is kept, so that a better default reaches those who changed nothing.
     if (now == Arrangement::defaultFor(m_class))
@@ -129,12 +129,18 @@ void MainWindow::showSideOverlay(bool show) {
 }
 
 bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
-    if (watched == m_body && event->type() == QEvent::Resize && !m_applying && isVisible()) {
-        // The chat takes what the window gains; but the first layout of a window has no sizes to keep yet.
-        if (m_docks->isVisible() && m_docks->width() < 320)
-            applyBodySizes();
-    }
+    // The chat takes what the window gains or loses; what had to give way comes back.
+    if (watched == m_body && event->type() == QEvent::Resize)
+        applyBodySizes();
     return QMainWindow::eventFilter(watched, event);
+}
+
+void MainWindow::bodyDragged() {
+    if (m_side->isVisible() && !m_sideOverlay)
+        m_arrangement.sideWidth = m_side->width();
+    if (m_docks->isVisible())
+        m_arrangement.cockpitWidth = m_docks->width();
+    m_saveLayoutTimer.start();
 }
 
 void MainWindow::resetLayout() {
