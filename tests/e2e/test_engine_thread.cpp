@@ -109,7 +109,7 @@ class TestEngineThread : public QObject {
 private slots:
     void initTestCase() {
         TinyLlama large; // slow enough that Stop arrives while a step runs
-        large.layers = 8;
+        large.layers = 4;
         large.hidden = 256;
         large.heads = 4;
         large.feedForward = 512;
@@ -160,8 +160,8 @@ private slots:
         slow.maxBatchedTokens = 2048;
         engine.load(slow);
         QVERIFY(frames.until([&] { return frames.loaded; }));
-        for (std::int64_t id = 0; id < 12; ++id) {
-            engine.submit(request(id, 2000, 400));
+        for (std::int64_t id = 0; id < 9; ++id) {
+            engine.submit(request(id, 1500, 400));
             engine.submit(request(100 + id, 20, 5));
             if (id % 3 == 1)
                 QVERIFY(frames.until([&] { return frames.reading.count(RequestId(id)) != 0; }));
@@ -171,12 +171,12 @@ private slots:
             engine.cancel(RequestId(id));
             engine.cancel(RequestId(9999));
         }
-        QVERIFY(frames.until([&] { return frames.answers.size() == 24; }));
-        for (std::int64_t id = 0; id < 12; ++id) {
+        QVERIFY(frames.until([&] { return frames.answers.size() == 18; }));
+        for (std::int64_t id = 0; id < 9; ++id) {
             QCOMPARE(frames.answers.at(RequestId(id)).reason, api::FinishReason::Cancelled);
             QCOMPARE(frames.answers.at(RequestId(100 + id)).tokenIds.size(), std::size_t(5));
         }
-        QVERIFY(frames.until([&] { return frames.last.totalFinished == 24; }));
+        QVERIFY(frames.until([&] { return frames.last.totalFinished == 18; }));
         QCOMPARE(frames.last.referencedBlocks, 0u);
     }
 
