@@ -23,7 +23,7 @@ namespace {
 constexpr int kRefreshMs = 500;
 constexpr int kSummary = 24;
 constexpr int kColourWordsFrom = 620;  // below it the size of the pool is the better use of the room
-constexpr std::size_t kMostOwners = 7; // in the legend; the rest is one entry more
+constexpr std::size_t kMostOwners = 5; // in the legend, those with the most blocks
 
 /// "Colour by" in the title: a word that follows the theme.
 class QuietLabel final : public QLabel, public Themed {
@@ -232,7 +232,7 @@ void BlockMapPanel::updateLegend() {
         if (entries.size() > kMostOwners)
             entries.resize(kMostOwners);
         const QFontMetrics metrics(figureFont(TextRole::Table));
-        const int room = entries.empty() ? 0 : qMax(40, (width() - kGutter - kRightMargin) / int(entries.size()) - 84);
+        const int room = entries.empty() ? 0 : qMax(40, (width() - kGutter - kRightMargin) / int(entries.size()) - 80);
         for (Legend::Entry& entry : entries)
             entry.name += u' ' + metrics.elidedText(m_controller.titleOf(m_controller.owners().owner(entry.key)),
                                                     Qt::ElideRight, qMin(room, 160));

@@ -164,6 +164,7 @@ double StripPainter::y(Strip strip, double value, const QRect& rect) const {
 void StripPainter::frame(QPainter& painter, Strip strip, const QRect& rect) const {
     painter.fillRect(rect, m_theme.well);
     painter.setFont(PlotTheme::tickFont());
+    painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), m_theme.line1);
     for (const Tick& tick : ticks(strip)) {
         const int at = std::min(int(std::lround(y(strip, tick.value, rect))), rect.bottom());
         painter.fillRect(QRect(rect.left(), at, rect.width(), 1), m_theme.line1);

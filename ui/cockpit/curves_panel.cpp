@@ -33,7 +33,8 @@ CurvesPanel::CurvesPanel(CockpitController& controller, const Theme& theme, QWid
     , m_plot(new CurvesPlot(m_window, theme, this))
     , m_values(new CurveValues(theme, this))
     , m_tableView(new QTableView(this))
-    , m_header(new QuietHeader(theme, m_tableView)) {
+    , m_header(new QuietHeader(theme, m_tableView))
+    , m_delegate(new QuietDelegate(theme, this)) {
     setAccessibleName(name());
     setMinimumHeight(120);
     m_actions = makeActions(theme);
@@ -44,7 +45,7 @@ CurvesPanel::CurvesPanel(CockpitController& controller, const Theme& theme, QWid
     m_tableView->setHorizontalHeader(m_header);
     m_header->setSectionResizeMode(QHeaderView::ResizeToContents);
     m_tableView->setShowGrid(false);
-    m_tableView->setFont(figureFont(TextRole::Table));
+    m_tableView->setItemDelegate(m_delegate);
     m_tableView->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_tableView->hide();
     connect(&controller, &CockpitController::curvesChanged, this, &CurvesPanel::takeSamples);
@@ -101,6 +102,7 @@ void CurvesPanel::setTheme(const Theme& theme) {
     m_theme = theme;
     handDown(*m_actions, theme);
     m_header->setTheme(theme);
+    m_delegate->setTheme(theme);
     update();
 }
 

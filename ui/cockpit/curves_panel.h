@@ -13,6 +13,7 @@ namespace kvscope::ui {
 class CurvesPlot;
 class CurveValues;
 class IconButton;
+class QuietDelegate;
 class QuietHeader;
 
 /// The four strips with the values at the cursor, or the same as a table.
@@ -54,6 +55,7 @@ private:
     CurveValues* m_values;
     QTableView* m_tableView;
     QuietHeader* m_header;
+    QuietDelegate* m_delegate;
     QWidget* m_actions = nullptr;
     IconButton* m_pause = nullptr;
     IconButton* m_asTable = nullptr;

@@ -175,7 +175,7 @@ void CurvesPlot::drawTimeAxis(QPainter& p) const {
 }
 
 void CurvesPlot::drawCursor(QPainter& p) const {
-    if (m_window.columns() == 0 || m_window.end() == 0)
+    if (m_window.columns() == 0 || m_sessionStart == 0)
         return;
     const int column = cursorColumn();
     QColor ink = m_theme.text1;

@@ -54,4 +54,31 @@ void QuietHeader::paintSection(QPainter* painter, const QRect& rect, int logical
                       model()->headerData(logicalIndex, Qt::Horizontal).toString());
 }
 
+QSize QuietHeader::sectionSizeFromContents(int logicalIndex) const {
+    const QMargins room = padding(logicalIndex, count());
+    const QString words = model()->headerData(logicalIndex, Qt::Horizontal).toString();
+    return {QFontMetrics(wordFont()).horizontalAdvance(words) + room.left() + room.right() + 2, kHeight};
+}
+
+void QuietDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
+    const bool chosen = (option.state & QStyle::State_Selected) != 0;
+    painter->fillRect(option.rect, chosen ? m_theme.sel : m_theme.bg1);
+    painter->fillRect(QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), m_theme.line1);
+    painter->setFont(figureFont(TextRole::Table));
+    painter->setPen(m_theme.text1);
+    const auto alignment = Qt::Alignment(index.data(Qt::TextAlignmentRole).toInt());
+    const QMargins padding = QuietHeader::padding(index.column(), index.model()->columnCount());
+    painter->drawText(option.rect.marginsRemoved(padding), alignment | Qt::AlignVCenter, index.data().toString());
+    if (option.state & QStyle::State_HasFocus) {
+        painter->setPen(QPen(m_theme.focus, 2));
+        painter->drawRect(option.rect.adjusted(1, 1, -1, -1));
+    }
+}
+
+QSize QuietDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const {
+    const QMargins padding = QuietHeader::padding(index.column(), index.model()->columnCount());
+    const int text = QFontMetrics(figureFont(TextRole::Table)).horizontalAdvance(index.data().toString());
+    return {text + padding.left() + padding.right() + 2, kHeight};
+}
+
 } // namespace kvscope::ui

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QHeaderView>
+#include <QStyledItemDelegate>
 
 #include "ui/theme/theme.h"
 
@@ -21,6 +22,20 @@ public:
 protected:
     void paintSection(QPainter* painter, const QRect& rect, int logicalIndex) const override;
     void paintEvent(QPaintEvent* event) override;
+    QSize sectionSizeFromContents(int logicalIndex) const override;
+
+private:
+    Theme m_theme;
+};
+
+/// Cells of a plain table under a QuietHeader: figures, padded as the header is.
+class QuietDelegate final : public QStyledItemDelegate {
+    Q_OBJECT
+public:
+    QuietDelegate(const Theme& theme, QObject* parent) : QStyledItemDelegate(parent), m_theme(theme) {}
+    void setTheme(const Theme& theme) { m_theme = theme; }
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
 
 private:
     Theme m_theme;

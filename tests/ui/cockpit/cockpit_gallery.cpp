@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
                 cache.run(shot.steps);
             clock.time = cache.now();
             controller.setActive(true);
-            for (int i = 0; i < 2; ++i)
+            for (int i = 0; i < 4; ++i)
                 controller.drain();
             settle();
             if (shot.prepare)
