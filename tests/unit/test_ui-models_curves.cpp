@@ -5,6 +5,7 @@
 #include <map>
 #include <sstream>
 
+#include "ui/models/curve_window.h"
 #include "ui/models/history.h"
 #include "ui/models/memory_parts.h"
 #include "ui/models/minmax.h"
@@ -156,6 +157,92 @@ private slots:
         QVERIFY(b);
         QVERIFY(std::abs(b->writeRate() - 100) < 1e-6);
         QVERIFY(b->readRate() < 0); // nothing was read: a gap, not 0
+    }
+
+    void liveViewGrowsWithTheSession() {
+        History<CurveSample> history(1 << 14);
+        const History<metrics::MemorySample> none(4);
+        CurveWindow window(history, none);
+        window.setColumns(476);
+        const Nanos start = 1000 * kMs;
+        std::vector<Nanos> spans;
+        for (int i = 0; i <= 6500; ++i) { // 650 s, ten samples a second
+            history.push(sampleAt(start + i * 100 * kMs, 0.5f));
+            window.refresh(start);
+            if (spans.empty() || spans.back() != window.span())
+                spans.push_back(window.span());
+        }
+        const Nanos second = 1000 * kMs;
+        QCOMPARE(spans, (std::vector<Nanos>{60 * second, 120 * second, 300 * second, 600 * second}));
+        QVERIFY(window.live());
+        QVERIFY(window.column(475));
+        QVERIFY(window.column(0));
+    }
+
+    void piecemealEqualsAtOnce() {
+        // What a live view has gathered piece by piece is what one that is opened now reads from the history.
+        History<CurveSample> history(1 << 12);
+        const History<metrics::MemorySample> none(4);
+        CurveWindow live(history, none), fresh(history, none);
+        live.setColumns(200);
+        fresh.setColumns(200);
+        std::uint32_t x = 7;
+        Nanos time = 1000 * kMs;
+        for (int i = 0; i < 1500; ++i) {
+            x = x * 1664525u + 1013904223u;
+            time += Nanos(5 + x % 90) * kMs;
+            CurveSample s = sampleAt(time, float((x >> 8) % 100) / 100);
+            s.decodeTokens = std::uint64_t(i) * 3;
+            s.blocks[2] = x % 500;
+            history.push(s);
+            if (i % 7 == 0)
+                live.refresh(1000 * kMs);
+        }
+        live.refresh(1000 * kMs);
+        fresh.refresh(1000 * kMs);
+        QCOMPARE(live.end(), fresh.end());
+        QCOMPARE(live.span(), fresh.span());
+        int seen = 0;
+        for (int column = 0; column < 200; ++column) {
+            const CurveBucket *a = live.column(column), *b = fresh.column(column);
+            QCOMPARE(a != nullptr, b != nullptr);
+            if (!a)
+                continue;
+            ++seen;
+            QCOMPARE(a->index, b->index);
+            QCOMPARE(a->last.blocks[2], b->last.blocks[2]);
+            QCOMPARE(a->hitRate.max, b->hitRate.max);
+            const CurveBucket *binA = live.bin(live.binOf(column)), *binB = fresh.bin(fresh.binOf(column));
+            QVERIFY(binA && binB);
+            QCOMPARE(binA->index, binB->index);
+        }
+        QVERIFY(seen > 100);
+    }
+
+    void pausedViewStaysAndZoomsAroundItsAnchor() {
+        History<CurveSample> history(1 << 14);
+        const History<metrics::MemorySample> none(4);
+        CurveWindow window(history, none);
+        window.setColumns(400);
+        for (int i = 0; i < 3000; ++i)
+            history.push(sampleAt((1 + i) * 100 * kMs));
+        window.refresh(0);
+        window.pause();
+        const Nanos end = window.end();
+        for (int i = 3000; i < 3100; ++i)
+            history.push(sampleAt((1 + i) * 100 * kMs));
+        window.refresh(0);
+        QCOMPARE(window.end(), end);
+        const Nanos anchored = window.timeOf(100);
+        window.zoom(2, 100);
+        window.refresh(0);
+        QVERIFY(std::abs(double(window.timeOf(100) - anchored)) < 2.0 * double(window.span()) / 400);
+        window.pan(50);
+        window.refresh(0);
+        QVERIFY(window.end() < end);
+        window.resume();
+        window.refresh(0);
+        QVERIFY(window.live() && window.end() > end);
     }
 
     void memoryPartsSumToTheTotal_data() {

@@ -232,7 +232,7 @@ void BlockMapPanel::updateLegend() {
         if (entries.size() > kMostOwners)
             entries.resize(kMostOwners);
         const QFontMetrics metrics(figureFont(TextRole::Table));
-        const int room = entries.empty() ? 0 : qMax(40, (width() - kGutter - kRightMargin) / int(entries.size()) - 80);
+        const int room = entries.empty() ? 0 : qMax(40, (width() - kGutter - kRightMargin) / int(entries.size()) - 68);
         for (Legend::Entry& entry : entries)
             entry.name += u' ' + metrics.elidedText(m_controller.titleOf(m_controller.owners().owner(entry.key)),
                                                     Qt::ElideRight, qMin(room, 160));

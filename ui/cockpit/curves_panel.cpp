@@ -127,14 +127,15 @@ void CurvesPanel::setTableShown(bool on) {
 void CurvesPanel::takeSamples() {
     if (!isVisible())
         return;
-    const Nanos spanBefore = m_window.span();
     m_plot->refresh(m_controller.sessionStart());
     if (m_tableShown)
         m_table.refresh(m_controller.sessionStart());
     else
         updateValues();
-    if (m_window.span() != spanBefore)
+    if (const QString note = trailingNote(); note != m_note) {
+        m_note = note;
         emit titleChanged();
+    }
 }
 
 void CurvesPanel::updateValues() {

@@ -61,6 +61,7 @@ private:
     IconButton* m_asTable = nullptr;
     IconButton* m_export = nullptr;
     bool m_tableShown = false;
+    QString m_note; ///< what the title was last told
 };
 
 } // namespace kvscope::ui
