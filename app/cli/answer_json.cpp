@@ -76,6 +76,7 @@ json statsJson(const api::EngineStats& stats, const api::ModelInfo& model) {
          {{"total", s.numBlocks},
           {"block_size", s.blockSize},
           {"bytes_per_block", s.bytesPerBlock},
+          {"decided_by", model.poolRule},
           {"peak_referenced", stats.peakReferencedBlocks},
           {"at_peak", blocksJson(stats.peakBlocksByState)},
           {"at_end", blocksJson(s.blocksByState)}}},

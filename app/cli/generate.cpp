@@ -167,8 +167,8 @@ int runGenerate(const Options& given) {
     if (auto ok = engine.load(config); !ok)
         throw CommandError(ok.error());
     if (!o.asJson)
-        std::fprintf(stderr, "%s, pool of %d blocks x %d tokens\n", engine.model().backend.c_str(),
-                     engine.model().numBlocks, engine.model().blockSize);
+        std::fprintf(stderr, "%s, pool of %d blocks x %d tokens (%s)\n", engine.model().backend.c_str(),
+                     engine.model().numBlocks, engine.model().blockSize, engine.model().poolRule.c_str());
 
     int status = 0;
     runner.run(engine, [&](const GenerateResult& result) {
