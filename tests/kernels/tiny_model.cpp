@@ -101,6 +101,29 @@ std::vector<double> multiply(const FileWeight& w, const std::vector<double>& x, 
     return out;
 }
 
+/// Causal attention of the token at position t, all heads.
+std::vector<double> attend(const TinyShape& s, const std::vector<double>& q, const std::vector<std::vector<double>>& k,
+                           const std::vector<std::vector<double>>& v, std::size_t t) {
+    const auto dk = static_cast<std::size_t>(s.headDimK), dv = static_cast<std::size_t>(s.headDimV);
+    std::vector<double> o(static_cast<std::size_t>(s.heads) * dv);
+    for (int head = 0; head < s.heads; ++head) {
+        const auto kvHead = static_cast<std::size_t>(head / (s.heads / s.kvHeads));
+        std::vector<double> score(t + 1);
+        for (std::size_t j = 0; j <= t; ++j)
+            for (std::size_t d = 0; d < dk; ++d)
+                score[j] += q[static_cast<std::size_t>(head) * dk + d] * k[j][kvHead * dk + d] /
+                            std::sqrt(static_cast<double>(dk));
+        const double largest = *std::max_element(score.begin(), score.end());
+        double sum = 0;
+        for (double& value : score)
+            sum += value = std::exp(value - largest);
+        for (std::size_t j = 0; j <= t; ++j)
+            for (std::size_t d = 0; d < dv; ++d)
+                o[static_cast<std::size_t>(head) * dv + d] += score[j] / sum * v[j][kvHead * dv + d];
+    }
+    return o;
+}
+
 constexpr float kEps = 1e-3f;
 
 } // namespace
@@ -226,7 +249,7 @@ KvLayout TinyModel::kvLayout(std::int32_t blockSize, std::int32_t numBlocks) con
 std::vector<double> TinyModel::reference(const std::vector<std::int32_t>& tokens) const {
     const TinyShape& s = shape;
     const std::size_t n = tokens.size(), hidden = static_cast<std::size_t>(s.hidden);
-    const auto dk = static_cast<std::size_t>(s.headDimK), dv = static_cast<std::size_t>(s.headDimV);
+    const auto dk = static_cast<std::size_t>(s.headDimK);
     std::vector<std::vector<double>> x(n);
     for (std::size_t t = 0; t < n; ++t) {
         const double* row = w(m_embedding).values.data() + static_cast<std::size_t>(tokens[t]) * hidden;
@@ -260,22 +283,7 @@ std::vector<double> TinyModel::reference(const std::vector<std::int32_t>& tokens
                     value = roundToHalf(value);
         }
         for (std::size_t t = 0; t < n; ++t) {
-            std::vector<double> o(static_cast<std::size_t>(s.heads) * dv);
-            for (int head = 0; head < s.heads; ++head) {
-                const auto kvHead = static_cast<std::size_t>(head / (s.heads / s.kvHeads));
-                std::vector<double> score(t + 1);
-                for (std::size_t j = 0; j <= t; ++j)
-                    for (std::size_t d = 0; d < dk; ++d)
-                        score[j] += q[t][static_cast<std::size_t>(head) * dk + d] * k[j][kvHead * dk + d] /
-                                    std::sqrt(static_cast<double>(dk));
-                const double largest = *std::max_element(score.begin(), score.end());
-                double sum = 0;
-                for (double& value : score)
-                    sum += value = std::exp(value - largest);
-                for (std::size_t j = 0; j <= t; ++j)
-                    for (std::size_t d = 0; d < dv; ++d)
-                        o[static_cast<std::size_t>(head) * dv + d] += score[j] / sum * v[j][kvHead * dv + d];
-            }
+            const std::vector<double> o = attend(shape, q[t], k, v, t);
             const std::vector<double> y = multiply(w(l.o), o);
             for (std::size_t i = 0; i < hidden; ++i)
                 x[t][i] += y[i];

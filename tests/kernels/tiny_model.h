@@ -48,7 +48,8 @@ public:
                      std::int32_t maxLogitRows, std::int32_t maxTableEntries);
     kernels::KvLayout kvLayout(std::int32_t blockSize, std::int32_t numBlocks) const;
 
-    /// Logits of every position, (n, vocab), in float64. `halfKv` rounds keys and values to f16 as the cache does.
+    /// Logits of every position, (n, vocab), in float64. Keys and values are rounded
+    /// to f16, as the cache does.
     std::vector<double> reference(const std::vector<std::int32_t>& tokens) const;
 
     const TinyShape shape;
@@ -79,9 +80,10 @@ public:
         Sequence* sequence = nullptr;
         std::vector<std::int32_t> tokens;
     };
-    /// One step; logits of every token, (T, vocab). Blocks are taken from `freeBlocks`, last first.
+    /// One step; logits of every token, (T, vocab), zeros unless `status` is Done afterwards. Blocks are taken from
+    /// `freeBlocks`, last first.
     std::vector<float> step(const std::vector<Part>& parts, std::vector<kernels::BlockCopy> copies = {});
-    /// Like step, without awaiting success: the status.
+    /// Of the last step.
     kernels::StepStatus status = kernels::StepStatus::Done;
 
     std::vector<std::int32_t> freeBlocks;
