@@ -280,8 +280,6 @@ void ChatController::onFinished(const api::Answer& answer) {
         m.tokensPerSecond = decode > 0 && m.tokens.size() > 1 ? double(m.tokens.size() - 1) / decode : 0;
     });
     if (answer.cache.promptTokens > 0) {
-        if (!answer.promptTokenIds.empty()) // the token that ended the answer is not kept
-            setLength(*s, std::int64_t(answer.promptTokenIds.size() + answer.tokenIds.size()));
         s->context.cached = answer.cache.reusedTokens;
         s->context.thisTurn = s->context.length - s->context.cached;
     }

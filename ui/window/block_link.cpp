@@ -29,6 +29,8 @@ BlockLink::BlockLink(ChatController& chat, CockpitController& cockpit, ChatView&
         m_ask.block(block);
     });
     connect(&chat, &ChatController::currentChanged, this, &BlockLink::clear);
+    // At the end of an answer the engine says how long its sequence is now: the meter shows that, no sum of our own.
+    connect(&chat, &ChatController::lengthChanged, this, [this](qint64 id) { m_ask.owner(OwnerId(id)); });
     m_warmth.setInterval(kWarmthMs);
     connect(&m_warmth, &QTimer::timeout, this, &BlockLink::askWarmth);
     m_warmth.start();

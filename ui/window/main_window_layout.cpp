@@ -125,7 +125,7 @@ void MainWindow::showSideOverlay(bool show) {
     m_side->setGeometry(m_body->x(), m_body->y(), m_arrangement.sideWidth, m_body->height());
     m_side->show();
     m_side->raise();
-    m_side->setFocus();
+    m_side->list()->setFocus();
 }
 
 bool MainWindow::eventFilter(QObject* watched, QEvent* event) {

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The desktop program's object graph in this process: real engine, real database, real window, offscreen.
+#include <QElapsedTimer>
+#include <QFile>
+#include <QPlainTextEdit>
+#include <QSignalSpy>
+#include <QTest>
+#include <set>
+
+#include "app/desktop/desktop.h"
+#include "tests/support/default_model.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tiny_llama.h"
+#include "ui/chat/chat_panel.h"
+#include "ui/chat/chat_view.h"
+#include "ui/chat/composer.h"
+#include "ui/cockpit/block_map_panel.h"
+#include "ui/cockpit/curves_panel.h"
+#include "ui/cockpit/curves_plot.h"
+#include "ui/models/chat_settings.h"
+
+using namespace kvscope;
+using kvscope::desktop::Desktop;
+
+namespace {
+
+constexpr int kAnswerMs = 60'000;
+
+/// A running program over a folder of its own.
+class Program {
+public:
+    explicit Program(const std::string& model, std::int64_t blocks = 256) {
+        auto opened = store::DataFolder::open(m_dir.file("data"));
+        if (!opened)
+            qFatal("%s", opened.error().message.c_str());
+        m_folder.emplace(std::move(*opened));
+        api::EngineConfig config;
+        config.modelPath = model;
+        config.numBlocks = blocks;
+        config.threads = 1;
+        m_desktop = std::make_unique<Desktop>(*m_folder, m_dir.path(), config);
+        QSignalSpy loaded(m_desktop.get(), &Desktop::loaded);
+        m_desktop->start();
+        if (!loaded.wait(kAnswerMs))
+            qFatal("the model did not load");
+    }
+    Desktop* operator->() const { return m_desktop.get(); }
+    ui::ChatController& chat() const { return m_desktop->chat(); }
+
+    void settings(double temperature, int maxTokens) const {
+        api::SamplingParams params = ui::defaultChatSettings();
+        params.temperature = temperature;
+        params.maxTokens = maxTokens;
+        params.ignoreEos = true;
+        chat().setSettings(params);
+    }
+    /// Types into the composer, presses Enter, waits for the end.
+    const ui::ChatMessage& ask(const QString& text) const {
+        begin(text);
+        return awaitEnd();
+    }
+    void begin(const QString& text) const {
+        ui::ComposerEdit* edit = m_desktop->window().chatPanel()->composer()->edit();
+        edit->setPlainText(text);
+        QTest::keyClick(edit, Qt::Key_Return);
+        if (!chat().answering())
+            qFatal("the message was not taken");
+    }
+    const ui::ChatMessage& awaitEnd() const {
+        if (!QTest::qWaitFor([this] { return !chat().answering(); }, kAnswerMs))
+            qFatal("no answer");
+        return chat().messages()->at(chat().messages()->size() - 1);
+    }
+    /// The answers as they stand in the database.
+    std::vector<store::Message> stored() const {
+        QTest::qWait(100); // the end is being written
+        auto database = store::Database::open({.path = m_folder->databasePath(), .vfs = {}, .beforeCommit = {}});
+        if (!database)
+            qFatal("%s", database.error().message.c_str());
+        store::ConversationStore conversations(**database, store::systemWallClock());
+        auto content = conversations.load(store::ConversationId(chat().current().conversation.id));
+        if (!content)
+            qFatal("%s", content.error().message.c_str());
+        return content->messages;
+    }
+
+    /// Blocks that the map lights for the whole shown chat.
+    std::vector<BlockId> blocks() const {
+        std::set<std::int32_t> ids;
+        for (int row = 0; row < chat().messages()->size(); ++row) {
+            ui::BlockMapPanel* map = m_desktop->window().blockMap();
+            map->clearSelection();
+            emit m_desktop->window().chatPanel()->view()->showBlocksRequested(row);
+            if (chat().messages()->at(row).tokenRange.second == 0)
+                continue;
+            if (!QTest::qWaitFor([&] { return !map->view().selection().empty(); }, 3000))
+                qFatal("no blocks were lit");
+            for (const BlockId block : map->view().selection())
+                ids.insert(block.value());
+        }
+        std::vector<BlockId> out;
+        for (const std::int32_t id : ids)
+            out.emplace_back(id);
+        return out;
+    }
+
+private:
+    test::TempDir m_dir;
+    std::optional<store::DataFolder> m_folder;
+    std::unique_ptr<Desktop> m_desktop;
+};
+
+std::string tinyModel(const test::TempDir& dir) {
+    test::TinyLlama size;
+    size.context = 4096;
+    const std::string path = dir.file("tiny.gguf");
+    if (!test::tinyLlama(size).write(path))
+        qFatal("the tiny model cannot be written");
+    return path;
+}
+
+std::int64_t residentBytes() {
+    QFile file(QStringLiteral("/proc/self/statm"));
+    if (!file.open(QIODevice::ReadOnly))
+        return 0;
+    return file.readAll().split(' ').value(1).toLongLong() * 4096;
+}
+
+} // namespace
+
+class TestDesktopWindow final : public QObject {
+    Q_OBJECT
+    test::TempDir m_models;
+    std::string m_tiny;
+
+private slots:
+    void initTestCase() { m_tiny = tinyModel(m_models); }
+
+    void fourStripsThenHitsAndMemoryMove() {
+        Program program(m_tiny);
+        auto* curves = program->window().findChild<ui::CurvesPanel*>();
+        QVERIFY(curves && curves->isVisible());
+        QCOMPARE(curves->plot().strips(), 4);
+        for (int strip = 0; strip < 4; ++strip)
+            QVERIFY(curves->plot().stripRect(strip).height() >= 40);
+        QTRY_VERIFY(program->cockpit().latest());
+        const double weights = double(program->cockpit().latest()->weightsBytes);
+        QVERIFY(weights > 0);
+        QCOMPARE(program->cockpit().latest()->hitRate(), -1.0); // nothing was asked: a gap, not 0
+
+        program.settings(0, 40);
+        const ui::ChatMessage first =
+            program.ask(QStringLiteral("The first question of this chat, long enough for blocks."));
+        QVERIFY(first.receipt);
+        QCOMPARE(first.receipt->cache.reusedTokens, std::int64_t(0));
+        QTRY_COMPARE(program->cockpit().latest()->hitRate(), 0.0);
+        const auto cachedAfter = [&] {
+            return program->cockpit().latest()->blocksByState[std::size_t(kv::BlockState::Cached)];
+        };
+        QTRY_VERIFY(cachedAfter() > 0);
+        const std::uint32_t once = cachedAfter();
+
+        const ui::ChatMessage second = program.ask(QStringLiteral("The second question."));
+        QVERIFY(second.receipt->cache.reusedTokens >= 64);
+        const double prompts = double(first.receipt->cache.promptTokens + second.receipt->cache.promptTokens);
+        QTRY_COMPARE(program->cockpit().latest()->hitRate(), double(second.receipt->cache.reusedTokens) / prompts);
+        QTRY_VERIFY(cachedAfter() > once);
+        QTRY_VERIFY(!curves->valueText(QStringLiteral("prefix hits")).isEmpty());
+    }
+
+    /// The meter equals the engine's own sequence length, also where an answer was stopped.
+    void meterEqualsTheEngine() {
+        Program program(m_tiny);
+        program.settings(0, 30);
+        for (int turn = 0; turn < 4; ++turn) {
+            if (turn == 2) {
+                program.begin(QStringLiteral("Stopped turn"));
+                QTRY_VERIFY(program.chat().messages()->at(program.chat().messages()->size() - 1).tokens.size() > 3);
+                program.chat().stop();
+                program.awaitEnd();
+            } else {
+                program.ask(QStringLiteral("Turn %1").arg(turn));
+            }
+            const ui::ChatMessage& answer = program.chat().messages()->at(program.chat().messages()->size() - 1);
+            // Prompt and answer; a token that was drawn last and never read again is not in the sequence.
+            const std::int64_t whole = answer.receipt->cache.promptTokens + std::int64_t(answer.tokens.size());
+            QTRY_VERIFY(program.chat().context().length == whole || program.chat().context().length == whole - 1);
+            QTest::qWait(200);
+            const std::int64_t shown = program.chat().context().length;
+            const std::vector<BlockId> blocks = program.blocks();
+            QCOMPARE(std::int64_t(blocks.size()), shown / 16); // the tail that was never sealed is given back
+        }
+    }
+
+    void twoChatsAtOnceShareTheirBeginning() {
+        Program program(m_tiny);
+        program.settings(0, 200);
+        program.chat().setSystemPrompt(QStringLiteral("A common beginning that fills a block."));
+        program.begin(QStringLiteral("one"));
+        const ui::ConversationId first = program.chat().current().conversation.id;
+        Q_UNUSED(first);
+        QTRY_VERIFY(program.chat().current().model->at(1).tokens.size() > 2);
+        program.chat().newConversation();
+        program.settings(0, 40);
+        program.chat().setSystemPrompt(QStringLiteral("A common beginning that fills a block."));
+        program.begin(QStringLiteral("two"));
+        const ui::ChatMessage& second = program.awaitEnd();
+        QVERIFY(second.receipt->cache.reusedTokens >= 32); // from the other chat, which still writes or has just ended
+        QTRY_VERIFY_WITH_TIMEOUT(!program.chat().anyRunning(), kAnswerMs);
+    }
+
+    /// U13: text in the database is whole at every cut, for characters made of several tokens.
+    void noCutCharacters() {
+        const auto model = test::defaultModel();
+        if (!model)
+            QSKIP(test::kNoDefaultModel);
+        Program program(*model, 512);
+        const QString prompt = QString::fromUtf8("Repeat: 👨‍👩‍👧‍👦🏳️‍🌈𠮷 สวัสดี مرحبا "
+                                                 "👨‍👩‍👧‍👦🏳️‍🌈𠮷 สวัสดี "
+                                                 "مرحبا "
+                                                 "👨‍👩‍👧‍👦🏳️‍🌈");
+        program.settings(0, 12);
+        const std::string whole = program.ask(prompt).text.toStdString();
+        for (int cut = 1; cut < 12; ++cut) {
+            program.chat().newConversation();
+            program.settings(0, cut);
+            program.ask(prompt);
+            const store::Message stored = program.stored().back();
+            QVERIFY2(whole.compare(0, stored.text.size(), stored.text) == 0,
+                     ("cut at " + std::to_string(cut) + ": \"" + stored.text + "\" of \"" + whole + "\"").c_str());
+            QVERIFY(QString::fromStdString(stored.text).toStdString() == stored.text); // valid UTF-8
+            QCOMPARE(stored.tokens->ids.size(), std::size_t(cut));
+        }
+        // Stopped wherever it happens to be.
+        for (int stop = 1; stop <= 4; ++stop) {
+            program.chat().newConversation();
+            program.settings(0, 200);
+            program.begin(prompt);
+            QTRY_VERIFY_WITH_TIMEOUT(
+                int(program.chat().messages()->at(1).tokens.size()) >= stop || !program.chat().answering(), kAnswerMs);
+            program.chat().stop();
+            program.awaitEnd();
+            const store::Message stored = program.stored().back();
+            QVERIFY(QString::fromStdString(stored.text).toStdString() == stored.text);
+            const std::size_t common = std::min(stored.text.size(), whole.size());
+            QCOMPARE(stored.text.substr(0, common), whole.substr(0, common));
+        }
+    }
+
+    /// U37: memory does not grow with the number of turns. Short with the tiny model; KVSCOPE_TURNS=500 runs the trial
+    /// with the default model.
+    void memoryStaysFlat() {
+        const int turns =
+            qEnvironmentVariableIntValue("KVSCOPE_TURNS") > 0 ? qEnvironmentVariableIntValue("KVSCOPE_TURNS") : 60;
+        const bool whole = turns >= 500;
+        if (whole && !test::defaultModel())
+            QSKIP(test::kNoDefaultModel);
+        Program program(whole ? *test::defaultModel() : m_tiny, whole ? 1024 : 256);
+        const int perChat = whole ? 20 : 6;
+        const int warm = turns / 10;
+        const std::int64_t start = residentBytes();
+        std::int64_t settled = 0;
+        for (int turn = 0; turn < turns; ++turn) {
+            if (turn % perChat == 0) {
+                program.chat().newConversation();
+                program.settings(0.7, whole ? 200 : 30);
+            }
+            const ui::ChatMessage& answer = program.ask(QStringLiteral("Turn %1, please go on.").arg(turn));
+            QVERIFY2(answer.status == ui::MessageStatus::Done, qPrintable(answer.error));
+            if (turn == warm)
+                settled = residentBytes();
+        }
+        constexpr std::int64_t kAllowed = 50 << 20;
+        QVERIFY2(residentBytes() <= settled + kAllowed,
+                 qPrintable(QStringLiteral("%1 MiB more").arg((residentBytes() - settled) >> 20)));
+        for (const ui::ConversationId id : program.chat().conversations()->ids())
+            program.chat().remove(id);
+        QTest::qWait(500);
+        QCOMPARE(program.chat().conversations()->rowCount(), 0);
+        QCOMPARE(program->cockpit().latest()->referencedBlocks, std::uint32_t(0));
+        Q_UNUSED(start);
+    }
+
+    void windowIsThereBeforeTheModel() {
+        test::TempDir dir;
+        auto folder = store::DataFolder::open(dir.file("data"));
+        QVERIFY(folder);
+        QElapsedTimer timer;
+        timer.start();
+        Desktop desktop(*folder, dir.path(), {});
+        desktop.start();
+        QVERIFY(desktop.window().isVisible());
+        QVERIFY2(timer.elapsed() < 2000, qPrintable(QString::number(timer.elapsed())));
+        QVERIFY(!desktop.chat().canSend());
+        // A broken file says so, and the window stays.
+        const QString broken = QString::fromStdString(dir.file("broken.gguf"));
+        QFile file(broken);
+        QVERIFY(file.open(QIODevice::WriteOnly) && file.write("GGUF nonsense") > 0);
+        file.close();
+        QSignalSpy failed(&desktop, &Desktop::loadFailed);
+        desktop.loadModel(broken);
+        QVERIFY(failed.wait(5000));
+        const auto boxes = desktop.window().findChildren<ui::MessageBox*>();
+        QCOMPARE(boxes.size(), 1);
+        QVERIFY(boxes[0]->sentence().contains(QStringLiteral("broken.gguf")));
+    }
+};
+
+QTEST_MAIN(TestDesktopWindow)
+#include "test_desktop_window.moc"
