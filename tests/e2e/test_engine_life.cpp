@@ -272,6 +272,10 @@ private slots:
             config.blockSize = 8;
             harness.load(config);
             harness.run(EngineHarness::request(1, api::TokenPrompt{kPrompt}));
+            for (int i = 0; i < 3; ++i) { // nothing moves any more: one more map at most
+                QTest::qSleep(20);
+                harness.engine->tick();
+            }
             harness.engine->unload();
         }
         const std::vector<std::string> expected = {"started Tiny random llama", "request 1", "queued", "finished 1",
@@ -287,6 +291,10 @@ private slots:
         for (std::size_t i = 1; i < diary.samples.size(); ++i) {
             QVERIFY(diary.samples[i].totalStep >= diary.samples[i - 1].totalStep);
             QVERIFY(diary.samples[i].time >= diary.samples[i - 1].time);
+        }
+        for (std::size_t i = 1; i < diary.maps.size(); ++i) {
+            QVERIFY(diary.maps[i].time - diary.maps[i - 1].time >= 16'000'000);
+            QVERIFY(diary.maps[i].epoch > diary.maps[i - 1].epoch);
         }
     }
 
