@@ -4,7 +4,9 @@
 #include <QElapsedTimer>
 #include <QTest>
 #include <algorithm>
+#include <map>
 #include <random>
+#include <set>
 
 #include <rapidcheck.h>
 
@@ -39,12 +41,13 @@ rc::Gen<std::string> texts() {
             "<tool>", "<sp><sp>", "ab#cde", "\xFF", "\xE4\xB8", ".",      "?!"}),
         rc::gen::container<std::string>(rc::gen::arbitrary<char>()),
         rc::gen::container<std::string>(rc::gen::elementOf(std::string("abcdet "))));
-    return rc::gen::map(rc::gen::container<std::vector<std::string>>(part), [](const std::vector<std::string>& parts) {
-        std::string text;
-        for (const std::string& p : parts)
-            text += p;
-        return text;
-    });
+    return rc::gen::map(rc::gen::scale(0.3, rc::gen::container<std::vector<std::string>>(part)),
+                        [](const std::vector<std::string>& parts) {
+                            std::string text;
+                            for (const std::string& p : parts)
+                                text += p;
+                            return text;
+                        });
 }
 
 rc::Gen<std::vector<TokenId>> tokenIds() {
@@ -52,23 +55,24 @@ rc::Gen<std::vector<TokenId>> tokenIds() {
         rc::gen::inRange<TokenId>(0, static_cast<TokenId>(tokenizer()->vocabulary().size())));
 }
 
+using Ranks = std::map<std::pair<std::string, std::string>, std::size_t>;
+
 /// Merging as the definition says it: again and again the pair of lowest rank, leftmost.
-std::vector<std::string> mergedSlowly(const std::string& piece, const Vocabulary& v) {
+std::vector<std::string> mergedSlowly(const std::string& piece, const Ranks& ranks) {
     std::vector<std::string> symbols;
     for (const char c : piece)
         symbols.push_back(byteSymbol(static_cast<unsigned char>(c)));
     for (;;) {
-        std::size_t best = v.merges.size();
+        std::size_t best = ranks.size();
         std::size_t where = 0;
         for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
-            const auto found = std::find(v.merges.begin(), v.merges.end(), std::pair(symbols[i], symbols[i + 1]));
-            const auto rank = static_cast<std::size_t>(found - v.merges.begin());
-            if (rank < best) {
-                best = rank;
+            const auto found = ranks.find({symbols[i], symbols[i + 1]});
+            if (found != ranks.end() && found->second < best) {
+                best = found->second;
                 where = i;
             }
         }
-        if (best == v.merges.size())
+        if (best == ranks.size())
             return symbols;
         symbols[where] += symbols[where + 1];
         symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(where) + 1);
@@ -157,11 +161,14 @@ private slots:
         std::vector<std::pair<std::string, std::string>> merges;
         for (const auto& [left, right] : v.merges)
             merges.emplace_back(*bytesOfSymbols(left), *bytesOfSymbols(right));
+        Ranks ranks;
+        for (std::size_t rank = 0; rank < v.merges.size(); ++rank)
+            ranks.try_emplace(v.merges[rank], rank);
         const BytePairMerger merger(bytes, merges);
         QVERIFY(check("merges", [&] {
             const auto piece = *rc::gen::oneOf(
                 texts(), rc::gen::container<std::string>(rc::gen::elementOf(std::string("aehinorst "))));
-            const std::vector<std::string> symbols = mergedSlowly(piece, v);
+            const std::vector<std::string> symbols = mergedSlowly(piece, ranks);
             BytePairMerger::Workspace workspace;
             std::vector<TokenId> ids;
             std::vector<std::uint32_t> ends;

@@ -19,7 +19,7 @@ inline constexpr std::size_t kBytesPerStep = 64;
 
 /// What one rendering may use at most. A template that goes beyond ends with an error, whatever it contains.
 struct Limits {
-    std::int64_t steps = 5'000'000; ///< evaluated nodes, loop rounds and items looked at
+    std::int64_t steps = 2'000'000; ///< evaluated nodes, loop rounds and items looked at
     std::int64_t bytes = 256 << 20; ///< text and list items made, all together (not only what is alive)
     int depth = 300;                ///< expressions and statements inside one another, macros included
 };
