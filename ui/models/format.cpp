@@ -88,10 +88,6 @@ QString formatRate(double tokensPerSecond) {
     return withUnit(formatDecimal(tokensPerSecond, tokensPerSecond < 99.95 ? 1 : 0), Words::tr("tok/s"));
 }
 
-QString formatRateText(double tokensPerSecond) {
-    return withUnit(formatDecimal(tokensPerSecond, tokensPerSecond < 9.95 ? 1 : 0), Words::tr("tokens/s"));
-}
-
 QString formatAgo(Nanos elapsed) {
     const double seconds = double(elapsed < 0 ? 0 : elapsed) * 1e-9;
     if (seconds < 59.5)

@@ -23,8 +23,7 @@ QString formatGib(std::uint64_t bytes);                   ///< the bare figure i
 QString formatPercent(double fraction, int decimals = 0); ///< 0.364 -> 36 %
 QString formatSeconds(double seconds);                    ///< 0.10 s, 2.3 s, 41 s, 3 min 05 s
 QString formatMilliseconds(double milliseconds);          ///< 8.4 ms, 21 ms; from one second as formatSeconds
-QString formatRate(double tokensPerSecond);               ///< in tables and labels: 48.7 tok/s, 655 tok/s
-QString formatRateText(double tokensPerSecond);           ///< in sentences: 49 tokens/s
+QString formatRate(double tokensPerSecond);               ///< 48.7 tok/s, 655 tok/s
 /// How long ago: "0.02 s ago", "4 min ago", "2 h ago".
 QString formatAgo(Nanos elapsed);
 /// A place on a time axis: 09:52, 1:02:10.

@@ -51,7 +51,7 @@ private:
     std::uint64_t m_begin = 0, m_end = 0;
 };
 
-/// What the curves keep of a StepSample: 120 bytes instead of more than 300, so that ten minutes at 200 steps a second
+/// What the curves keep of a StepSample: 112 bytes instead of more than 300, so that ten minutes at 200 steps a second
 /// stay below 16 MB.
 struct CurveSample {
     Nanos time = 0;

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/models/memory_parts.h"
 
-#include <QCoreApplication>
 #include <numeric>
 
 namespace kvscope::ui {
 namespace {
-
-struct Words {
-    Q_DECLARE_TR_FUNCTIONS(kvscope::ui::MemoryParts)
-};
 
 std::uint64_t lessOrZero(std::uint64_t a, std::uint64_t b) {
     return a > b ? a - b : 0;
@@ -45,30 +40,6 @@ MemoryParts memoryParts(const CurveSample* sample, const metrics::MemorySample* 
         out.bytes[MemoryParts::Free] = lessOrZero(host->availableBytes, untouched);
     }
     return out;
-}
-
-QString memoryPartName(MemoryParts::Part part) {
-    switch (part) {
-    case MemoryParts::Weights:
-        return Words::tr("weights");
-    case MemoryParts::KvInUse:
-        return Words::tr("KV in use");
-    case MemoryParts::KvCached:
-        return Words::tr("KV cached");
-    case MemoryParts::KvEmpty:
-        return Words::tr("KV empty");
-    case MemoryParts::Activations:
-        return Words::tr("activations");
-    case MemoryParts::Process:
-        return Words::tr("rest of this program");
-    case MemoryParts::Others:
-        return Words::tr("other programs");
-    case MemoryParts::Free:
-        return Words::tr("free");
-    case MemoryParts::kCount:
-        break;
-    }
-    return {};
 }
 
 } // namespace kvscope::ui

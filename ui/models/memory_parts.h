@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QString>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -29,8 +28,5 @@ struct MemoryParts {
 /// system; it is promised, so it is taken off "free". The parts sum to the total (a test holds them to 2 %, the share
 /// that Pss and MemAvailable, read one after the other, may disagree by).
 MemoryParts memoryParts(const CurveSample* sample, const metrics::MemorySample* host);
-
-/// "Weights", "KV in use", ...
-QString memoryPartName(MemoryParts::Part part);
 
 } // namespace kvscope::ui

@@ -277,7 +277,6 @@ private slots:
         TraceClock clock;
         CockpitController controller(clock, titleOf);
         test::SyntheticCache cache({.blocks = 4096});
-        std::vector<BlockId> asked;
         BlockMapPanel panel(controller, m_theme);
         panel.resize(762, 380);
         panel.show();
