@@ -109,6 +109,28 @@ private slots:
         QCOMPARE(*matcher.matched(), std::string("é。"));
     }
 
+    void everyShortStopInEveryShortText() {
+        const auto word = [](unsigned bits, unsigned length) {
+            std::string text;
+            for (unsigned i = 0; i < length; ++i)
+                text += (bits >> i & 1u) != 0 ? 'a' : 'b';
+            return text;
+        };
+        constexpr unsigned kTextLength = 10;
+        for (unsigned length = 1; length <= 6; ++length)
+            for (unsigned bits = 0; bits < 1u << length; ++bits) {
+                const std::string stop = word(bits, length);
+                for (unsigned textBits = 0; textBits < 1u << kTextLength; ++textBits) {
+                    const std::string text = word(textBits, kTextLength);
+                    const std::size_t at = text.find(stop);
+                    StopMatcher matcher({stop});
+                    const std::string shown = matcher.push(text) + matcher.finish();
+                    if (shown != text.substr(0, at) || matcher.matched().has_value() != (at != std::string::npos))
+                        QFAIL((stop + " in " + text).c_str());
+                }
+            }
+    }
+
     void earliestOfSeveral() {
         StopMatcher first({"abcde", "bc"});
         QCOMPARE(trace(first, {"xabcde"}), std::string("xa|"));
