@@ -124,7 +124,8 @@ private slots:
                     const std::string text = word(textBits, kTextLength);
                     const std::size_t at = text.find(stop);
                     StopMatcher matcher({stop});
-                    const std::string shown = matcher.push(text) + matcher.finish();
+                    std::string shown = matcher.push(text);
+                    shown += matcher.finish();
                     if (shown != text.substr(0, at) || matcher.matched().has_value() != (at != std::string::npos))
                         QFAIL((stop + " in " + text).c_str());
                 }
