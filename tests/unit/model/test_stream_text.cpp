@@ -116,8 +116,8 @@ private slots:
                 text += (bits >> i & 1u) != 0 ? 'a' : 'b';
             return text;
         };
-        constexpr unsigned kTextLength = 10;
-        for (unsigned length = 1; length <= 6; ++length)
+        constexpr unsigned kTextLength = 11; // room for a long stop that begins inside another attempt
+        for (unsigned length = 1; length <= 7; ++length)
             for (unsigned bits = 0; bits < 1u << length; ++bits) {
                 const std::string stop = word(bits, length);
                 for (unsigned textBits = 0; textBits < 1u << kTextLength; ++textBits) {
