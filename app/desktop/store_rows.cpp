@@ -127,6 +127,7 @@ ui::Conversation conversationOf(const store::Conversation& row) {
     c.id = row.id.value();
     c.title = QString::fromStdString(row.title);
     c.systemPrompt = QString::fromStdString(row.systemPrompt);
+    c.preview = QString::fromStdString(row.preview).simplified();
     c.createdMs = row.created;
     c.updatedMs = row.updated;
     c.settings = ui::settingsFromJson(QByteArray::fromStdString(row.settings));

@@ -12,7 +12,9 @@ namespace {
 
 constexpr const char* kConversationColumns =
     "SELECT c.id, c.title, c.title_by_user, c.created_at, c.updated_at, c.deleted_at, c.active_leaf, c.draft,"
-    " c.system_prompt, c.settings, ifnull(m.path, '') FROM conversation c LEFT JOIN model m ON m.id = c.model_id ";
+    " c.system_prompt, c.settings, ifnull(m.path, ''),"
+    " ifnull((SELECT substr(text, 1, 200) FROM message WHERE id = c.active_leaf), '')"
+    " FROM conversation c LEFT JOIN model m ON m.id = c.model_id ";
 
 Conversation readConversation(SQLite::Statement& row) {
     Conversation c;
@@ -28,6 +30,7 @@ Conversation readConversation(SQLite::Statement& row) {
     c.systemPrompt = row.getColumn(8).getString();
     c.settings = row.getColumn(9).getString();
     c.model = row.getColumn(10).getString();
+    c.preview = row.getColumn(11).getString();
     return c;
 }
 

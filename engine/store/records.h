@@ -42,6 +42,7 @@ struct Conversation {
     std::string systemPrompt;
     std::string settings; ///< JSON object: sampling settings of the next message; "" = the program's defaults
     std::string model;    ///< path of the model it was last used with; "" = none
+    std::string preview;  ///< beginning of the newest message's text, at most 200 characters
 };
 
 /// Token ids of an answer exactly as drawn, so that re-tokenizing can never change them.

@@ -108,16 +108,18 @@ void ChatView::rowsChanged(const QModelIndex& first, const QModelIndex& last, co
     for (int row = first.row(); row <= last.row(); ++row) {
         MessageItem& item = m_rows[std::size_t(row)].item;
         const int before = item.height();
+        // Words that come at the end can change the last line and what is below it, nothing above.
+        const int from = appendedOnly && item.measured() ? item.tailTop() : 0;
         if (item.measured())
             item.update(m_model->at(row), m_style, columnWidth(), appendedOnly);
         else
             item.guess(m_model->at(row), m_style, columnWidth());
         moved = moved || item.height() != before;
+        if (!moved)
+            viewport()->update(rowRect(row).adjusted(-kSidePadding, from, kSidePadding, 0));
     }
     if (moved)
         relayout(keep);
-    else
-        viewport()->update();
 }
 
 // ---- geometry ----

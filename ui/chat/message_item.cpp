@@ -110,6 +110,10 @@ void MessageItem::placeAnswer(const ChatMessage& message, int width) {
     m_height = y + kActions + 4;
 }
 
+int MessageItem::tailTop() const {
+    return m_textRect.top() + int(m_text.caretRect(int(m_text.text().size())).top());
+}
+
 MessagePart MessageItem::partAt(QPoint point) const {
     if (m_stopRect.contains(point))
         return MessagePart::Stop;

@@ -171,7 +171,6 @@ void MainWindow::connectParts() {
         refreshTitle();
         m_parts.cockpit.refreshTitles();
     });
-    connect(&chat, &ChatController::contextChanged, this, &MainWindow::refreshStatus);
     connect(&chat, &ChatController::removed, this, [this](qint64, const QString& title) { confirmRemoved(title); });
     connect(&chat, &ChatController::storeFailed, this, [this](const QString& sentence) {
         m_chatPanel->notice(
