@@ -76,10 +76,11 @@ bool MessageText::hasLayouts() const {
     return std::any_of(m_blocks.begin(), m_blocks.end(), [](const Block& block) { return block.layout != nullptr; });
 }
 
-/// Parses again from the start of block `first`; blocks never begin inside code.
+/// Parses again from the start of block `first`. Whether that line is code is known from the block before it.
 void MessageText::parseFrom(std::size_t first) {
     int at = first < m_blocks.size() ? m_blocks[first].start : 0;
     m_blocks.resize(std::min(first, m_blocks.size()));
+    bool inCode = !m_blocks.empty() && (m_blocks.back().kind == Kind::CodeHead || m_blocks.back().kind == Kind::Code);
     const int size = int(m_text.size());
     while (at < size) {
         Block block;
@@ -87,54 +88,43 @@ void MessageText::parseFrom(std::size_t first) {
         block.end = endOfLine(m_text, at);
         const QStringView line = QStringView(m_text).mid(at, block.end - at);
         const QString fence = fenceOf(line);
-        if (!fence.isNull()) {
-            block.kind = Kind::Code;
+        if (inCode) {
+            // Only a bare fence closes: "```lang" inside code is code.
+            block.kind = !fence.isNull() && fence.isEmpty() ? Kind::CodeFoot : Kind::Code;
+            inCode = block.kind == Kind::Code;
+        } else if (!fence.isNull()) {
+            block.kind = Kind::CodeHead;
             block.language = fence;
-            block.bodyStart = block.bodyEnd = std::min(size, block.end + 1);
-            int lineStart = block.bodyStart;
-            block.end = size;
-            while (lineStart < size) {
-                const int lineEnd = endOfLine(m_text, lineStart);
-                const QString closing = fenceOf(QStringView(m_text).mid(lineStart, lineEnd - lineStart));
-                if (!closing.isNull() && closing.isEmpty()) {
-                    block.end = lineEnd;
-                    break;
-                }
-                block.bodyEnd = lineEnd;
-                lineStart = lineEnd + 1;
-            }
+            inCode = true;
         } else {
             block.kind = line.trimmed().isEmpty() ? Kind::Blank : Kind::Paragraph;
-            block.bodyStart = block.start;
-            block.bodyEnd = block.end;
         }
         at = block.end + 1;
         m_blocks.push_back(std::move(block));
     }
 }
 
-QPointF MessageText::bodyOffset(const Block& block) const {
-    if (block.kind != Kind::Code)
-        return {0, 0};
-    return {double(kCodePadding.x()),
-            double(kCodeMargin + (block.language.isEmpty() ? 0 : kCodeHead) + kCodePadding.y())};
+int MessageText::lineHeightOf(const Block& block) const {
+    return block.kind == Kind::Code ? m_style.codeLine : m_style.textLine;
+}
+
+double MessageText::indentOf(const Block& block) const {
+    return block.kind == Kind::Code ? kCodePadding.x() : 0;
 }
 
 const QTextLayout& MessageText::layoutOf(const Block& block) const {
     if (block.layout)
         return *block.layout;
-    QString body = m_text.mid(block.bodyStart, block.bodyEnd - block.bodyStart);
     const bool code = block.kind == Kind::Code;
-    if (code)
-        body.replace(QLatin1Char('\n'), QChar::LineSeparator);
-    block.layout = std::make_unique<QTextLayout>(body, code ? m_style.code : m_style.text);
+    block.layout = std::make_unique<QTextLayout>(m_text.mid(block.start, block.end - block.start),
+                                                 code ? m_style.code : m_style.text);
     QTextOption option;
     option.setWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
     if (code)
         option.setTabStopDistance(QFontMetricsF(m_style.code).horizontalAdvance(QLatin1Char(' ')) * 4);
     block.layout->setTextOption(option);
-    const int lineHeight = code ? m_style.codeLine : m_style.textLine;
-    const double width = std::max(20, m_width - (code ? 2 * kCodePadding.x() : 0));
+    const int lineHeight = lineHeightOf(block);
+    const double width = std::max(20.0, m_width - 2 * indentOf(block));
     block.layout->beginLayout();
     double y = 0;
     for (QTextLine line = block.layout->createLine(); line.isValid(); line = block.layout->createLine()) {
@@ -153,21 +143,33 @@ void MessageText::measureFrom(std::size_t first) {
     for (std::size_t i = first; i < m_blocks.size(); ++i) {
         Block& block = m_blocks[i];
         block.y = y;
-        if (block.kind == Kind::Blank) {
+        switch (block.kind) {
+        case Kind::Blank:
             block.height = kBlankHeight;
-        } else {
+            break;
+        case Kind::CodeHead:
+            block.height = kCodeMargin + (block.language.isEmpty() ? 0 : kCodeHead) + kCodePadding.y();
+            block.width = m_width;
+            break;
+        case Kind::CodeFoot:
+            block.height = kCodePadding.y() + kCodeMargin;
+            break;
+        case Kind::Paragraph:
+        case Kind::Code: {
             const QTextLayout& layout = layoutOf(block);
-            const bool code = block.kind == Kind::Code;
-            block.height = layout.lineCount() * (code ? m_style.codeLine : m_style.textLine);
-            if (code)
-                block.height += int(bodyOffset(block).y()) + kCodePadding.y() + kCodeMargin;
+            block.height = std::max(1, layout.lineCount()) * lineHeightOf(block);
             double widest = 0;
             for (int line = 0; line < layout.lineCount(); ++line)
                 widest = std::max(widest, layout.lineAt(line).naturalTextWidth());
-            block.width = code ? m_width : int(std::ceil(widest));
+            block.width = block.kind == Kind::Code ? m_width : int(std::ceil(widest));
+            break;
+        }
         }
         y += block.height;
     }
+    // Code that is still being written has no foot yet, and the same room below it.
+    if (!m_blocks.empty() && (m_blocks.back().kind == Kind::Code || m_blocks.back().kind == Kind::CodeHead))
+        y += kCodePadding.y() + kCodeMargin;
     m_height = y;
     m_naturalWidth = 0;
     for (const Block& block : m_blocks)
@@ -176,55 +178,75 @@ void MessageText::measureFrom(std::size_t first) {
 
 void MessageText::paint(QPainter& painter, QPointF origin, const QRectF& clip, const Colors& colors,
                         TextRange selection, TextRange lit) const {
-    auto block = std::lower_bound(m_blocks.begin(), m_blocks.end(), clip.top() - origin.y(),
-                                  [](const Block& b, double y) { return b.y + b.height < y; });
-    for (; block != m_blocks.end() && origin.y() + block->y <= clip.bottom(); ++block)
-        if (block->kind != Kind::Blank)
-            paintBlock(painter, origin + QPointF(0, block->y), *block, colors, selection, lit);
+    const auto first = std::lower_bound(m_blocks.begin(), m_blocks.end(), clip.top() - origin.y(),
+                                        [](const Block& b, double y) { return b.y + b.height < y; });
+    bool onCard = false;
+    for (auto block = first; block != m_blocks.end() && origin.y() + block->y <= clip.bottom(); ++block) {
+        const bool code = block->kind != Kind::Paragraph && block->kind != Kind::Blank;
+        if (code && (!onCard || block->kind == Kind::CodeHead))
+            paintCard(painter, origin, std::size_t(block - m_blocks.begin()), colors);
+        onCard = code;
+        if (isText(*block))
+            paintBlock(painter, origin + QPointF(indentOf(*block), block->y), *block, colors, selection, lit);
+    }
+}
+
+/// The card that the code line `inside` stands on, as a whole: a clip keeps what is out of sight from costing.
+void MessageText::paintCard(QPainter& painter, QPointF origin, std::size_t inside, const Colors& colors) const {
+    std::size_t head = inside;
+    while (m_blocks[head].kind != Kind::CodeHead)
+        --head;
+    std::size_t last = head;
+    while (last + 1 < m_blocks.size() &&
+           (m_blocks[last + 1].kind == Kind::Code || m_blocks[last + 1].kind == Kind::CodeFoot)) {
+        ++last;
+        if (m_blocks[last].kind == Kind::CodeFoot)
+            break;
+    }
+    const bool open = m_blocks[last].kind != Kind::CodeFoot;
+    const double top = m_blocks[head].y + kCodeMargin;
+    const double bottom = m_blocks[last].y + m_blocks[last].height + (open ? kCodePadding.y() : -kCodeMargin);
+    QRectF card(origin.x(), origin.y() + top, m_width, bottom - top);
+    card.adjust(0.5, 0.5, -0.5, -0.5);
+    painter.setPen(colors.cardLine);
+    painter.setBrush(colors.card);
+    painter.drawRoundedRect(card, kCardRadius, kCardRadius);
+    const QString& language = m_blocks[head].language;
+    if (language.isEmpty())
+        return;
+    const double line = std::floor(card.top()) + kCodeHead + 0.5;
+    painter.drawLine(QPointF(card.left(), line), QPointF(card.right(), line));
+    painter.setPen(colors.quiet);
+    painter.setFont(textFont(TextRole::Axis));
+    painter.drawText(QRectF(card.left() + kCodePadding.x(), card.top(), card.width() - 24, kCodeHead), Qt::AlignVCenter,
+                     language);
 }
 
 void MessageText::paintBlock(QPainter& painter, QPointF origin, const Block& block, const Colors& colors,
                              TextRange selection, TextRange lit) const {
-    const QPointF body = origin + bodyOffset(block);
-    const bool code = block.kind == Kind::Code;
-    if (code) {
-        QRectF card(origin.x(), origin.y() + kCodeMargin, m_width, block.height - 2 * kCodeMargin);
-        card.adjust(0.5, 0.5, -0.5, -0.5);
-        painter.setPen(colors.cardLine);
-        painter.setBrush(colors.card);
-        painter.drawRoundedRect(card, kCardRadius, kCardRadius);
-        if (!block.language.isEmpty()) {
-            const double line = std::floor(card.top()) + kCodeHead + 0.5;
-            painter.drawLine(QPointF(card.left(), line), QPointF(card.right(), line));
-            painter.setPen(colors.quiet);
-            painter.setFont(textFont(TextRole::Axis));
-            painter.drawText(QRectF(card.left() + kCodePadding.x(), card.top(), card.width() - 24, kCodeHead),
-                             Qt::AlignVCenter, block.language);
-        }
-    }
-    paintRange(painter, body, block, lit, colors.lit);
-    paintRange(painter, body, block, selection, colors.selection);
-    painter.setPen(code ? colors.code : colors.text);
-    layoutOf(block).draw(&painter, body);
+    paintRange(painter, origin, block, lit, colors.lit);
+    paintRange(painter, origin, block, selection, colors.selection);
+    painter.setPen(block.kind == Kind::Code ? colors.code : colors.text);
+    layoutOf(block).draw(&painter, origin);
 }
 
 void MessageText::paintRange(QPainter& painter, QPointF body, const Block& block, TextRange range,
                              const QColor& color) const {
-    const int from = std::max(range.from, block.bodyStart) - block.bodyStart;
-    const int to = std::min(range.to, block.bodyEnd) - block.bodyStart;
-    if (range.empty() || from > to || (from == to && block.bodyEnd != block.bodyStart))
+    const int from = std::max(range.from, block.start) - block.start;
+    const int to = std::min(range.to, block.end) - block.start;
+    if (range.empty() || from > to || (from == to && block.end != block.start))
         return;
     const QTextLayout& layout = layoutOf(block);
-    const int lineHeight = block.kind == Kind::Code ? m_style.codeLine : m_style.textLine;
+    const int lineHeight = lineHeightOf(block);
     for (int i = 0; i < layout.lineCount(); ++i) {
         const QTextLine line = layout.lineAt(i);
         const int lineEnd = line.textStart() + line.textLength();
-        if (to <= line.textStart() || from >= lineEnd)
+        if (to < line.textStart() || from > lineEnd || (from == lineEnd && lineEnd != line.textStart()))
             continue;
         const double x0 = line.cursorToX(std::max(from, line.textStart()));
         // A range that goes on behind the line end shows the line end as a small step.
         double x1 = to >= lineEnd ? line.naturalTextWidth() : line.cursorToX(to);
-        if (range.to > block.bodyStart + lineEnd || (to >= lineEnd && i + 1 < layout.lineCount()))
+        if (range.to > block.start + lineEnd)
             x1 += 4;
         painter.fillRect(QRectF(body.x() + std::min(x0, x1), body.y() + i * lineHeight, std::abs(x1 - x0), lineHeight),
                          color);
@@ -234,20 +256,19 @@ void MessageText::paintRange(QPainter& painter, QPointF body, const Block& block
 int MessageText::positionAt(QPointF point) const {
     if (m_blocks.empty())
         return 0;
-    auto it = std::lower_bound(m_blocks.begin(), m_blocks.end(), point.y(),
-                               [](const Block& b, double y) { return b.y + b.height <= y; });
+    const auto it = std::lower_bound(m_blocks.begin(), m_blocks.end(), point.y(),
+                                     [](const Block& b, double y) { return b.y + b.height <= y; });
     if (it == m_blocks.end())
         return int(m_text.size());
     const Block& block = *it;
-    if (block.kind == Kind::Blank)
-        return block.start;
-    const QPointF inside = point - QPointF(0, block.y) - bodyOffset(block);
+    if (!isText(block))
+        return block.kind == Kind::CodeFoot ? block.end : block.start;
     const QTextLayout& layout = layoutOf(block);
-    const int lineHeight = block.kind == Kind::Code ? m_style.codeLine : m_style.textLine;
-    const int line = std::clamp(int(std::floor(inside.y() / lineHeight)), 0, std::max(0, layout.lineCount() - 1));
     if (layout.lineCount() == 0)
-        return block.bodyStart;
-    return std::min(block.bodyEnd, block.bodyStart + layout.lineAt(line).xToCursor(inside.x()));
+        return block.start;
+    const QPointF inside = point - QPointF(indentOf(block), block.y);
+    const int line = std::clamp(int(std::floor(inside.y() / lineHeightOf(block))), 0, layout.lineCount() - 1);
+    return std::min(block.end, block.start + layout.lineAt(line).xToCursor(inside.x()));
 }
 
 const MessageText::Block* MessageText::blockAt(int position) const {
@@ -260,17 +281,14 @@ QRectF MessageText::caretRect(int position) const {
     const Block* block = blockAt(position);
     if (!block)
         return {0, 0, 0, double(m_style.textLine)};
-    const int lineHeight = block->kind == Kind::Code ? m_style.codeLine : m_style.textLine;
-    if (block->kind == Kind::Blank)
-        return {0, double(block->y), 0, double(lineHeight)};
-    const QTextLayout& layout = layoutOf(*block);
-    const int inside = std::clamp(position, block->bodyStart, block->bodyEnd) - block->bodyStart;
-    const QTextLine line = layout.lineForTextPosition(inside);
+    const double lineHeight = lineHeightOf(*block);
+    if (!isText(*block))
+        return {0, double(block->y), 0, lineHeight};
+    const int inside = std::clamp(position, block->start, block->end) - block->start;
+    const QTextLine line = layoutOf(*block).lineForTextPosition(inside);
     if (!line.isValid())
-        return {0, double(block->y), 0, double(lineHeight)};
-    const QPointF body = bodyOffset(*block);
-    return {body.x() + line.cursorToX(inside), block->y + body.y() + line.lineNumber() * lineHeight, 0,
-            double(lineHeight)};
+        return {indentOf(*block), double(block->y), 0, lineHeight};
+    return {indentOf(*block) + line.cursorToX(inside), block->y + line.lineNumber() * lineHeight, 0, lineHeight};
 }
 
 TextRange MessageText::wordAt(int position) const {

@@ -36,12 +36,12 @@ struct TextRange {
     bool empty() const { return from >= to; }
 };
 
-/// The text of one message as blocks: a paragraph per line, fenced code as one card. Positions are indexes into the
-/// source text, so that what is copied is what was written.
+/// The text of one message as blocks, one per line; the lines of fenced code stand on a common card. Positions are
+/// indexes into the source text, so that what is copied is what was written.
 ///
 /// Heights of all blocks are known after `layOut`; the line layouts themselves are made when a block is painted or
 /// asked, and can be thrown away (`release`): a long chat keeps only what is on the screen. Text that grows at its end
-/// costs the layout of its last block.
+/// costs the layout of its last line.
 class MessageText {
 public:
     void setStyle(const ChatStyle& style, int width);
@@ -71,19 +71,22 @@ public:
     TextRange wordAt(int position) const;
 
 private:
-    enum class Kind { Paragraph, Code, Blank };
+    /// Fences are not shown: the opening one is the head of the card, the closing one its foot.
+    enum class Kind { Paragraph, Blank, CodeHead, Code, CodeFoot };
     struct Block {
         Kind kind = Kind::Paragraph;
-        int start = 0, end = 0;         ///< source range, its line end not included
-        int bodyStart = 0, bodyEnd = 0; ///< what is drawn: code without its fences
-        QString language;
+        int start = 0, end = 0; ///< source range, its line end not included
+        QString language;       ///< of a CodeHead
         int y = 0, height = 0, width = 0;
         mutable std::unique_ptr<QTextLayout> layout;
     };
     void parseFrom(std::size_t block);
     void measureFrom(std::size_t block);
     const QTextLayout& layoutOf(const Block& block) const;
-    QPointF bodyOffset(const Block& block) const;
+    bool isText(const Block& block) const { return block.kind == Kind::Paragraph || block.kind == Kind::Code; }
+    int lineHeightOf(const Block& block) const;
+    double indentOf(const Block& block) const;
+    void paintCard(QPainter& painter, QPointF origin, std::size_t inside, const Colors& colors) const;
     void paintBlock(QPainter& painter, QPointF origin, const Block& block, const Colors& colors, TextRange selection,
                     TextRange lit) const;
     void paintRange(QPainter& painter, QPointF body, const Block& block, TextRange range, const QColor& color) const;

@@ -67,6 +67,9 @@ void ChatController::start() {
             return;
         }
         m_list.setConversations(std::move(*list), m_wallNow());
+        const std::vector<ConversationId> ids = m_list.ids();
+        if (!ids.empty() && m_current->conversation.id == kNoId && m_current->model->size() == 0)
+            select(ids.front());
     });
 }
 

@@ -40,7 +40,7 @@ public:
     QString titleOf(OwnerId owner) const;
     ContextUse context() const;
 
-    /// Reads the list from the database and shows an empty new chat.
+    /// Reads the list from the database and shows the chat that was used last.
     void start();
     void newConversation();
     void select(ConversationId id);

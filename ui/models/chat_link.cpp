@@ -54,7 +54,8 @@ std::pair<int, int> charactersOfBlock(const QString& message, const QString& blo
 
 Warmth warmthOf(const api::OwnerBlocksEvent& owner, const metrics::BlockMapSnapshot& map) {
     Warmth warmth;
-    if (owner.blockSize <= 0 || owner.tokens <= 0)
+    warmth.known = true;
+    if (owner.blockSize <= 0 || owner.tokens <= 0) // it never ran, or nothing is left: all of it must be computed
         return warmth;
     const double whole = std::ceil(double(owner.tokens) / owner.blockSize);
     int cached = 0, inUse = 0;
@@ -75,7 +76,6 @@ Warmth warmthOf(const api::OwnerBlocksEvent& owner, const metrics::BlockMapSnaps
             break;
         }
     }
-    warmth.known = true;
     warmth.cached = float(std::min(1.0, cached / whole));
     warmth.inUse = float(std::min(1.0, inUse / whole));
     return warmth;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/window/top_bar.h"
 
+#include <QEvent>
 #include <QFontMetrics>
 #include <QPainter>
 #include <algorithm>
@@ -159,6 +160,13 @@ void TopBar::setTheme(const Theme& theme) {
 void TopBar::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     place();
+}
+
+/// A part wants another width: the model's name, the backend.
+bool TopBar::event(QEvent* event) {
+    if (event->type() == QEvent::LayoutRequest)
+        place();
+    return QWidget::event(event);
 }
 
 /// By hand: the workspaces stand in the middle of the window, whatever is at their sides.
