@@ -30,7 +30,7 @@ ChatView::ChatView(const Theme& theme, QWidget* parent)
     setProperty("kvscopeFocusInside", true); // the current message carries the ring
     setAccessibleName(tr("Messages"));
     viewport()->setMouseTracking(true);
-    viewport()->setAutoFillBackground(false);
+    viewport()->setAttribute(Qt::WA_OpaquePaintEvent); // nothing below it needs to be painted first
     m_newest->setGlyph(Icon::Down);
     m_newest->setHeight(28);
     m_newest->setFocusPolicy(Qt::NoFocus); // End does the same
@@ -108,15 +108,26 @@ void ChatView::rowsChanged(const QModelIndex& first, const QModelIndex& last, co
     for (int row = first.row(); row <= last.row(); ++row) {
         MessageItem& item = m_rows[std::size_t(row)].item;
         const int before = item.height();
-        // Words that come at the end can change the last line and what is below it, nothing above.
-        const int from = appendedOnly && item.measured() ? item.tailTop() : 0;
+        const QRect tail = item.measured() ? item.tailRect() : QRect();
         if (item.measured())
             item.update(m_model->at(row), m_style, columnWidth(), appendedOnly);
         else
             item.guess(m_model->at(row), m_style, columnWidth());
         moved = moved || item.height() != before;
-        if (!moved)
-            viewport()->update(rowRect(row).adjusted(-kSidePadding, from, kSidePadding, 0));
+        if (moved)
+            continue;
+        const QPoint at = rowRect(row).topLeft();
+        double& shownRate = m_rows[std::size_t(row)].shownRate;
+        const double rate = m_model->at(row).tokensPerSecond;
+        if (appendedOnly && tail.isValid()) {
+            // Words that come at the end change the last line, nothing above; and the receipt when the speed did.
+            viewport()->update(tail.united(item.tailRect()).translated(at));
+            if (rate != shownRate)
+                viewport()->update(item.partRect(MessagePart::Receipt).translated(at));
+        } else {
+            viewport()->update(rowRect(row).adjusted(-kSidePadding, 0, kSidePadding, 0));
+        }
+        shownRate = rate;
     }
     if (moved)
         relayout(keep);

@@ -82,7 +82,8 @@ private:
     };
     struct Row {
         MessageItem item;
-        int y = 0; ///< from the top of the content
+        int y = 0;            ///< from the top of the content
+        double shownRate = 0; ///< speed as it was painted last
     };
 
     // content

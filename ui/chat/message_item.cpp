@@ -110,8 +110,9 @@ void MessageItem::placeAnswer(const ChatMessage& message, int width) {
     m_height = y + kActions + 4;
 }
 
-int MessageItem::tailTop() const {
-    return m_textRect.top() + int(m_text.caretRect(int(m_text.text().size())).top());
+QRect MessageItem::tailRect() const {
+    const QRectF caret = m_text.caretRect(int(m_text.text().size()));
+    return {m_textRect.left(), m_textRect.top() + int(caret.top()), m_textRect.width() + 4, int(caret.height()) + 2};
 }
 
 MessagePart MessageItem::partAt(QPoint point) const {

@@ -43,8 +43,8 @@ public:
     int height() const { return m_height; }
     const MessageText& text() const { return m_text; }
     QRect textRect() const { return m_textRect; }
-    /// Top of the last line of the text: what appended words can change lies below.
-    int tailTop() const;
+    /// The last line of the text, insertion mark included: all that appended words can change.
+    QRect tailRect() const;
 
     bool receiptOpen() const { return m_receiptOpen; }
     void setReceiptOpen(bool open) { m_receiptOpen = open; }

@@ -11,6 +11,7 @@ namespace kvscope::ui {
 namespace {
 
 constexpr int kSavingNoticeMs = 300;
+constexpr Nanos kRateInterval = 250'000'000;
 constexpr Nanos kFlushInterval = 50'000'000; // chat at most 20 times a second
 constexpr qsizetype kPreviewLength = 80;
 
@@ -30,6 +31,8 @@ bool ChatController::send(const QString& text) {
     s.submitted = s.stopAsked = s.unsavedText = false;
     s.sentAt = m_clock.now();
     s.pace.restart();
+    s.rate = 0;
+    s.rateAt = 0;
     m_running.emplace(s.request, s.key);
 
     ChatMessage user;
@@ -235,6 +238,10 @@ void ChatController::onTokens(const api::TokensEvent& e) {
     const auto written = std::int64_t(before.tokens.size() + e.tokens.size());
     const Nanos now = m_clock.now();
     s->pace.add(now, written);
+    if (now - s->rateAt >= kRateInterval) {
+        s->rateAt = now;
+        s->rate = s->pace.perSecond();
+    }
     const bool first = before.status != MessageStatus::Writing;
     if (first) {
         s->model->edit(s->answerRow, [&](ChatMessage& m) {
@@ -250,7 +257,7 @@ void ChatController::onTokens(const api::TokensEvent& e) {
             m.receipt = receipt;
         });
     }
-    s->model->appendTokens(s->answerRow, QString::fromStdString(e.text), e.tokens, s->pace.perSecond());
+    s->model->appendTokens(s->answerRow, QString::fromStdString(e.text), e.tokens, s->rate);
     s->unsavedText = true;
     s->context.thisTurn = e.sequenceLength - s->context.cached;
     setLength(*s, e.sequenceLength);
@@ -337,7 +344,7 @@ void ChatController::setActivity(const ChatSession& s) {
     if (s.request.valid()) {
         const ChatMessage& m = s.model->at(s.answerRow);
         if (m.status == MessageStatus::Writing) {
-            const double pace = s.pace.perSecond();
+            const double pace = s.rate;
             activity = pace > 0 ? tr("Writing %1 tokens/s").arg(std::lround(pace)) : tr("Writing");
         } else if (m.status == MessageStatus::Reading && m.progress.total > 0) {
             activity = tr("Reading %1\u202f%").arg(100 * m.progress.done / m.progress.total);

@@ -46,6 +46,8 @@ struct ChatSession {
     int userRow = -1, answerRow = -1; ///< of the running turn
     Nanos sentAt = 0;
     Pace pace;
+    Nanos rateAt = 0; ///< when the shown speed was taken
+    double rate = 0;  ///< shown; a figure that changes more than four times a second cannot be read
     ContextUse context;
     /// For each dialog message of the newest request the rows it came from, [first, last].
     std::vector<std::pair<int, int>> dialogRows;

@@ -28,6 +28,7 @@ QFont statusFont() {
 
 StatusBar::StatusBar(const Theme& theme, QWidget* parent) : QWidget(parent), m_theme(theme) {
     setFixedHeight(kHeight);
+    setAttribute(Qt::WA_OpaquePaintEvent);
     setAccessibleName(tr("Status"));
 }
 

@@ -113,6 +113,7 @@ TopBar::TopBar(const Theme& theme, QWidget* parent)
     , m_themeButton(new IconButton(Icon::Sun, tr("Light or dark"), theme, this, 20))
     , m_menu(new IconButton(Icon::Gear, tr("Menu (F10)"), theme, this, 20)) {
     setFixedHeight(kHeight);
+    setAttribute(Qt::WA_OpaquePaintEvent);
     m_backend->setHeight(24);
     m_backend->hide();
     m_side->setCheckable(true);
