@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/api/active_request.h"
 
+#include <algorithm>
+
+#include "engine/model/dialog.h"
+
 namespace kvscope::api {
 
 namespace {
@@ -141,6 +145,19 @@ TokenOutcome ActiveRequest::accept(const kernels::SampledToken& token, Nanos now
     return out;
 }
 
+/// Turns are counted as people count them: by what the user said.
+std::int32_t ActiveRequest::turnAt(std::int64_t token) const {
+    const auto* dialog = std::get_if<DialogPrompt>(&m_request.prompt);
+    if (!dialog || token < 0)
+        return -1;
+    const std::int32_t message = model::messageAt(messageRanges, token);
+    if (message < 0)
+        return -1;
+    const auto end = dialog->messages.begin() + message + 1;
+    return static_cast<std::int32_t>(
+        std::count_if(dialog->messages.begin(), end, [](const DialogMessage& m) { return m.role == "user"; }));
+}
+
 Answer ActiveRequest::finish(const sched::EndedSequence& ended, std::optional<Error> error, std::string& rest) {
     m_answer.reason = finishReason(ended.reason);
     rest = m_text.finish(m_answer.reason != FinishReason::Stop);
@@ -148,6 +165,7 @@ Answer ActiveRequest::finish(const sched::EndedSequence& ended, std::optional<Er
     m_answer.error = error ? std::move(error) : explain(ended);
     m_answer.timings = timings(ended.times);
     m_answer.cache = receipt(ended);
+    m_answer.cache.divergingTurn = turnAt(m_answer.cache.divergingToken);
     return std::move(m_answer);
 }
 

@@ -35,11 +35,15 @@ public:
     /// The answer; the request is spent. `rest` gets the text that was still held back.
     Answer finish(const sched::EndedSequence& ended, std::optional<Error> error, std::string& rest);
 
-    SequenceId sequence;              ///< in the scheduler
+    SequenceId sequence; ///< in the scheduler
+    /// Where the messages of a dialog lie in the prompt; empty for other prompts.
+    std::vector<std::pair<std::int64_t, std::int64_t>> messageRanges;
     std::optional<WaitingEvent> said; ///< the waiting reason given out last
     bool readingSaid = false;         ///< the start of reading was given out
 
 private:
+    std::int32_t turnAt(std::int64_t token) const;
+
     Request m_request;
     std::shared_ptr<const model::Tokenizer> m_tokenizer;
     AnswerText m_text;

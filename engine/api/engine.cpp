@@ -186,9 +186,10 @@ void Engine::Impl::submit(Request request, Nanos arrival) {
     spec.retain = request.keepForFork;
     spec.pinPrompt = request.pinPrompt;
 
-    say(QueuedEvent{request.id, static_cast<std::int64_t>(prompt->ids.size()), std::move(prompt->messageRanges)});
+    say(QueuedEvent{request.id, static_cast<std::int64_t>(prompt->ids.size()), prompt->messageRanges});
     const RequestId id = request.id;
     auto active = std::make_unique<ActiveRequest>(std::move(request), std::move(prompt->ids), m_model->tokenizer);
+    active->messageRanges = std::move(prompt->messageRanges);
     active->sequence = m_model->scheduler->submit(std::move(spec), arrival);
     m_bySequence.emplace(active->sequence, active.get());
     m_requests.emplace(id, std::move(active));

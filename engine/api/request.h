@@ -104,6 +104,9 @@ struct CacheReceipt {
     MissReason missReason = MissReason::None;
     std::int64_t divergingToken =
         -1; ///< index of the first token that differs from the owner's previous turn, -1 = none
+    /// The turn that token lies in: 0 = the system prompt, n = the n-th message of the user or its answer; -1 =
+    /// unknown.
+    std::int32_t divergingTurn = -1;
     /// Tokens in common with what the prompt was compared with (ShorterThanBlock, Diverged).
     std::int64_t commonPrefix = 0;
     OwnerId evictedBy; ///< Evicted: whose need took the block; invalid = not known any more

@@ -242,18 +242,11 @@ Result<EncodedDialog> DialogEncoder::encode(const DialogInput& input) const {
     return dialog;
 }
 
-std::optional<Divergence> firstDifference(const EncodedDialog& prompt, std::span<const TokenId> previous) {
-    const std::size_t common = std::min(prompt.ids.size(), previous.size());
-    const auto different =
-        std::mismatch(prompt.ids.begin(), prompt.ids.begin() + static_cast<std::ptrdiff_t>(common), previous.begin());
-    const std::int64_t token = different.first - prompt.ids.begin();
-    if (token == static_cast<std::int64_t>(common))
-        return std::nullopt;
-    Divergence divergence{token, -1};
-    for (std::size_t i = 0; i < prompt.messageRanges.size() && divergence.message < 0; ++i)
-        if (prompt.messageRanges[i].second > token)
-            divergence.message = static_cast<std::int32_t>(i);
-    return divergence;
+std::int32_t messageAt(std::span<const TokenRange> messageRanges, std::int64_t token) {
+    for (std::size_t i = 0; i < messageRanges.size(); ++i)
+        if (messageRanges[i].second > token)
+            return static_cast<std::int32_t>(i);
+    return -1;
 }
 
 } // namespace kvscope::model

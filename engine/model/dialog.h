@@ -89,12 +89,7 @@ private:
     std::shared_ptr<const ChatTemplate> m_template;
 };
 
-/// Where a prompt leaves the ids of an earlier prompt and answer of the same chat.
-struct Divergence {
-    std::int64_t token = 0;    ///< first index whose ids differ
-    std::int32_t message = -1; ///< the message it lies in or before; -1 = behind all messages
-};
-/// Nothing where one is the beginning of the other: then all that can be reused is.
-std::optional<Divergence> firstDifference(const EncodedDialog& prompt, std::span<const TokenId> previous);
+/// The message that a token of a prompt lies in or before; -1 = behind all messages (in the generation prompt).
+std::int32_t messageAt(std::span<const TokenRange> messageRanges, std::int64_t token);
 
 } // namespace kvscope::model

@@ -264,6 +264,34 @@ private slots:
         QCOMPARE(ranges[1].first, ranges[0].second);
     }
 
+    void aChangedTurnIsNamed() {
+        EngineHarness harness;
+        harness.load(EngineHarness::config(file("awkward.gguf")));
+        const std::string filler(20, 'w');
+        api::DialogPrompt dialog;
+        dialog.messages = {{"system", "Be brief. " + filler, {}},
+                           {"user", "First question. " + filler, {}},
+                           {"assistant", "First answer. " + filler, {}},
+                           {"user", "Second question. " + filler, {}}};
+        std::int64_t id = 0;
+        const auto ask = [&] {
+            api::Request request = EngineHarness::request(++id, dialog, 1);
+            request.owner = OwnerId(1);
+            const api::Answer answer = harness.run(std::move(request));
+            [&] { QVERIFY2(!answer.error, answer.error->message.c_str()); }();
+            return answer.cache;
+        };
+        QCOMPARE(ask().divergingTurn, -1);
+        dialog.messages[2].content = "Another answer. " + filler;
+        QCOMPARE(ask().divergingTurn, 1);
+        dialog.messages[3].content = "Another question. " + filler;
+        QCOMPARE(ask().divergingTurn, 2);
+        dialog.messages[0].content = "Be long. " + filler;
+        const api::CacheReceipt receipt = ask();
+        QCOMPARE(receipt.missReason, api::MissReason::Diverged);
+        QCOMPARE(receipt.divergingTurn, 0);
+    }
+
     void aPrefixThatIsNotLongEnoughOrSwitchedOffSaysSo() {
         EngineHarness harness;
         api::EngineConfig config = EngineHarness::config(file("tiny.gguf"));

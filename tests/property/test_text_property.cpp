@@ -280,7 +280,6 @@ private slots:
                 const auto prompt = *turns.encode(input);
                 RC_ASSERT(prompt.ids.size() >= before.size());
                 RC_ASSERT(std::equal(before.begin(), before.end(), prompt.ids.begin()));
-                RC_ASSERT(!firstDifference(prompt, before).has_value());
                 RC_ASSERT(*tokenizer()->decode(prompt.ids, false) == prompt.text);
                 // An answer as a model draws it: any ordinary tokens, rarely those that its text would give.
                 const auto answer =

@@ -45,6 +45,14 @@ QString receiptCause(const api::CacheReceipt& c) {
         return tr("The common beginning ends inside a block: only whole blocks of %1 tokens can be shared.")
             .arg(c.blockSize);
     case api::MissReason::Diverged:
+        if (c.divergingTurn == 0)
+            return tr("The system prompt differs from that of the previous turn: everything after token %1 was "
+                      "computed "
+                      "again.")
+                .arg(formatNumber(c.divergingToken));
+        if (c.divergingTurn > 0)
+            return tr("Turn %1 is not what it was before, from token %2 on: everything after it was computed again.")
+                .arg(formatNumber(c.divergingTurn), formatNumber(c.divergingToken));
         return c.divergingToken >= 0
                    ? tr("The chat differs from its previous turn at token %1: everything after it was "
                         "computed again.")
