@@ -171,6 +171,11 @@ void Engine::Impl::submit(Request request, Nanos arrival) {
         return refuse({ErrorCode::InvalidArgument, "A request with this id is still running."});
     if (auto ok = validate(request.sampling); !ok)
         return refuse(ok.error());
+    for (const auto& [token, bias] : request.sampling.logitBias)
+        if (token >= m_model->vocab)
+            return refuse({ErrorCode::InvalidArgument, "A logit bias names token " + std::to_string(token) +
+                                                           "; this model's ids go from 0 to " +
+                                                           std::to_string(m_model->vocab - 1) + "."});
     auto prompt = m_model->prompts->encode(request.prompt, [this](RequestId id) { return keptTokens(id); });
     if (!prompt)
         return refuse(prompt.error());
@@ -183,6 +188,7 @@ void Engine::Impl::submit(Request request, Nanos arrival) {
     spec.adapter = request.logitPositions.empty() ? request.adapter : scoringAdapter(request.id);
     if (const auto* fork = std::get_if<ForkPrompt>(&request.prompt))
         spec.forkOf = m_kept.at(fork->of).sequence;
+    spec.scores = !request.logitPositions.empty();
     spec.retain = request.keepForFork;
     spec.pinPrompt = request.pinPrompt;
 

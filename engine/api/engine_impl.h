@@ -79,6 +79,8 @@ private:
     void sayProgress(const sched::StepPlan& plan);
     void giveOutLogits(const sched::StepPlan& plan);
     void draw(const sched::StepPlan& plan);
+    bool endUndrawable(const sched::StepPlan& plan);
+    void accept(const sched::StepPlan& plan);
     void collectEnded();
     void backendFailed();
     void countStep(const sched::StepPlan& plan, Nanos start);

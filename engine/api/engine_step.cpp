@@ -72,6 +72,9 @@ Engine::StepResult Engine::Impl::run(const sched::StepPlan& plan) {
         return StepResult::Ran;
     }
     draw(plan);
+    if (endUndrawable(plan))
+        return StepResult::Ran;
+    accept(plan);
     m_stepTime.stepTook(static_cast<std::int32_t>(readTokens(plan)), now() - computeStart);
 
     const Nanos drawn = now();
@@ -139,7 +142,30 @@ void Engine::Impl::draw(const sched::StepPlan& plan) {
     m_drawn.assign(m_rows.size(), {});
     if (!m_rows.empty())
         m_model->runner->draw(m_rows, m_drawn);
+}
 
+/// Damaged weights compute logits that are no numbers. That is the file's fault and ends the requests that met it; the
+/// others repeat the step. False: every row has its token.
+bool Engine::Impl::endUndrawable(const sched::StepPlan& plan) {
+    std::vector<SequenceId> failed;
+    std::size_t next = 0;
+    for (const sched::StepItem& item : plan.items)
+        if (item.samples && m_drawn[next++].token < 0)
+            failed.push_back(item.sequence);
+    if (failed.empty())
+        return false;
+    m_model->scheduler->abandon(now());
+    m_endError = {ErrorCode::Corrupt, "The model computed values that are no numbers: its weights are damaged, or do "
+                                      "not fit its configuration. Download it again."};
+    for (const SequenceId id : failed)
+        m_model->scheduler->fail(id, now());
+    collectEnded();
+    m_endError.reset();
+    return true;
+}
+
+/// What the drawn tokens make of the answers.
+void Engine::Impl::accept(const sched::StepPlan& plan) {
     m_tokens.clear();
     m_pieces.clear();
     const Nanos time = now();
@@ -148,7 +174,7 @@ void Engine::Impl::draw(const sched::StepPlan& plan) {
         if (!item.samples)
             continue;
         const kernels::SampledToken& token = m_drawn[next++];
-        KV_CHECK(token.token >= 0 && token.token < m_model->vocab, "The sampler drew a token that does not exist");
+        KV_CHECK(token.token < m_model->vocab, "The sampler drew a token that does not exist");
         TokenOutcome outcome = m_bySequence.at(item.sequence)->accept(token, time);
         m_tokens.push_back({token.token, outcome.ends});
         TokensEvent piece{item.request, std::move(outcome.text), {}, item.to + 1};

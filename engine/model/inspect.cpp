@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/model/tokenizer.h"
+
 namespace kvscope::model {
 namespace {
 
@@ -50,7 +52,10 @@ void addTokenizer(const GgufMetadata& metadata, ModelSummary& summary) {
     if (const auto text = metadata.string("tokenizer.chat_template"))
         summary.chatTemplate = std::string(*text);
     else if (summary.runs)
-        summary.problems.push_back("This file has no chat template; messages are joined by a general one.");
+        summary.problems.push_back("This file has no chat template, so it cannot chat: it only continues plain text.");
+    if (summary.runs)
+        if (auto encodes = Tokenizer::kindEncodes(summary.tokenizer, summary.preTokenizer); !encodes)
+            summary.problems.push_back(encodes.error().message);
 }
 
 std::map<std::string, TensorTotal> totalsByType(const ModelFile& file) {

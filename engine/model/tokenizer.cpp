@@ -60,6 +60,12 @@ Error notEncodable(std::string reason) {
     return {ErrorCode::Unsupported, std::move(reason)};
 }
 
+Error unknownKind(const std::string& model) {
+    return {ErrorCode::Unsupported, "The tokenizer kind \"" + model +
+                                        "\" (tokenizer.ggml.model) is not supported; use a model with a byte-level "
+                                        "(gpt2) or SentencePiece (llama) vocabulary."};
+}
+
 } // namespace
 
 Tokenizer::Tokenizer(Vocabulary vocabulary) : m_vocabulary(std::move(vocabulary)) {}
@@ -73,33 +79,36 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::create(Vocabulary vocabulary
     return std::shared_ptr<const Tokenizer>(std::move(tokenizer));
 }
 
+Result<void> Tokenizer::kindEncodes(const std::string& model, const std::string& preTokenizer) {
+    if (model == kSentencePieceModel)
+        return tl::unexpected(notEncodable("This model's SentencePiece tokenizer cannot turn text into tokens yet; "
+                                           "give token ids instead of text."));
+    if (model != kByteLevelModel)
+        return tl::unexpected(unknownKind(model));
+    if (auto kind = findPreTokenizer(preTokenizer); !kind)
+        return tl::unexpected(kind.error());
+    return {};
+}
+
 Result<void> Tokenizer::prepare() {
     const Vocabulary& v = m_vocabulary;
     m_byteLevel = v.model == kByteLevelModel;
     if (!m_byteLevel && v.model != kSentencePieceModel)
-        return fail(ErrorCode::Unsupported, "The tokenizer kind \"" + v.model +
-                                                "\" (tokenizer.ggml.model) is not supported; use a model with a "
-                                                "byte-level (gpt2) or SentencePiece (llama) vocabulary.");
+        return tl::unexpected(unknownKind(v.model));
     m_bytes.reserve(v.size());
     for (std::size_t id = 0; id < v.size(); ++id)
         m_bytes.push_back(decodedBytes(v.tokens[id], v.types[id], m_byteLevel));
     m_endTokens = endOfGenerationTokens(v);
-    if (m_byteLevel)
-        prepareByteLevel();
+    if (auto encodes = kindEncodes(v.model, v.preTokenizer); !encodes)
+        m_encodeError = encodes.error();
     else
-        m_encodeError = notEncodable("This model's SentencePiece tokenizer cannot turn text into tokens yet; give "
-                                     "token ids instead of text.");
+        prepareByteLevel();
     return {};
 }
 
 void Tokenizer::prepareByteLevel() {
     const Vocabulary& v = m_vocabulary;
-    const auto kind = findPreTokenizer(v.preTokenizer);
-    if (!kind) {
-        m_encodeError = kind.error();
-        return;
-    }
-    m_preTokenizer = *kind;
+    m_preTokenizer = *findPreTokenizer(v.preTokenizer);
     // Merging must never give a control token: that would let users write one.
     std::vector<std::string> ordinary(v.size());
     for (std::size_t id = 0; id < v.size(); ++id) {

@@ -46,6 +46,8 @@ public:
     /// Text (any bytes, below 4 GiB) to ids. Bytes that are not UTF-8 become byte tokens; a byte for which the
     /// vocabulary has no token is left out.
     Result<Encoding> encode(std::string_view text, const EncodeOptions& options = {}) const;
+    /// Whether text can be encoded with this kind (tokenizer.ggml.model and .pre), found without reading a vocabulary.
+    static Result<void> kindEncodes(const std::string& model, const std::string& preTokenizer);
     /// Why `encode` cannot work, if it cannot.
     Result<void> canEncode() const;
 

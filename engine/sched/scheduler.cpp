@@ -46,8 +46,9 @@ SequenceId Scheduler::submit(SequenceSpec spec, Nanos now) {
     // The last token drawn is never computed, so a prompt needs one token of length more than it needs slots.
     const std::int64_t slots = static_cast<std::int64_t>(m_cache.numBlocks()) * m_cache.blockSize();
     const std::int64_t longest = m_config.maxLength > 0 ? std::min(m_config.maxLength, slots + 1) : slots + 1;
-    if (sequence.promptTokens + 1 > longest)
-        end(sequence, EndReason::TooLong, now, sequence.promptTokens + 1, longest);
+    const std::int64_t needed = sequence.promptTokens + (sequence.spec.scores ? 0 : 1);
+    if (needed > longest || sequence.promptTokens > slots)
+        end(sequence, EndReason::TooLong, now, needed, longest);
     return id;
 }
 

@@ -80,6 +80,8 @@ public:
     SequenceId submit(SequenceSpec spec, Nanos now);
     /// Idempotent; unknown and ended ids are ignored. Takes effect at the step boundary: now, if no step is in flight.
     void cancel(SequenceId id, Nanos now);
+    /// Ends this one as Failed. Not while a step is in flight; unknown and ended ids are ignored.
+    void fail(SequenceId id, Nanos now);
     /// Ends everything, an abandoned step included.
     void endAll(EndReason reason, Nanos now);
 

@@ -97,6 +97,12 @@ void Scheduler::end(Sequence& sequence, EndReason reason, Nanos now, std::int64_
     ++m_counters.finished;
 }
 
+void Scheduler::fail(SequenceId id, Nanos now) {
+    KV_CHECK(!m_inFlight, "a sequence failed while a step is in flight");
+    if (const auto found = m_sequences.find(id); found != m_sequences.end())
+        end(*found->second, EndReason::Failed, now);
+}
+
 void Scheduler::endCancelled(Nanos now) {
     for (const SequenceId id : m_cancelled)
         if (const auto found = m_sequences.find(id); found != m_sequences.end())

@@ -21,7 +21,8 @@ struct SequenceSpec {
     std::uint64_t adapter = 0;       ///< part of every block key
     SequenceId forkOf;               ///< share the blocks of this live or retained sequence as far as the tokens agree
     bool retain = false;             ///< keep the table after the end for forks, until room is needed or it is dropped
-    bool pinPrompt = false;          ///< pin the prompt's full blocks, once computed, until releasePins()
+    bool scores = false;    ///< only its prompt's logits are wanted: the prompt may be as long as a whole sequence
+    bool pinPrompt = false; ///< pin the prompt's full blocks, once computed, until releasePins()
 };
 
 /// Waiting -> Reading -> Writing -> ended; Reading and Writing -> Waiting by preemption.

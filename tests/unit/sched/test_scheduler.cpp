@@ -300,6 +300,36 @@ private slots:
         QCOMPARE(ended[0].availableTokens, std::int64_t(12));
     }
 
+    void aPromptThatIsOnlyScoredMayFillTheWholeLength() {
+        SchedulerConfig config = limits(100);
+        config.maxLength = 12;
+        Rig rig(2, config);
+        SequenceSpec whole = spec(tokenRange(100, 12), 1);
+        whole.scores = true;
+        rig.scheduler.submit(whole, rig.now);
+        rig.drain();
+        QCOMPARE(rig.scheduler.takeEnded()[0].reason, EndReason::MaxTokens);
+        whole.tokens = tokenRange(100, 13);
+        rig.scheduler.submit(whole, rig.now);
+        QCOMPARE(rig.scheduler.takeEnded()[0].reason, EndReason::TooLong);
+    }
+
+    void oneSequenceCanFailAlone() {
+        Rig rig(10, limits(100));
+        const SequenceId bad = rig.scheduler.submit(spec(tokenRange(100, 10), 5), rig.now);
+        rig.scheduler.submit(spec(tokenRange(300, 10), 5), rig.now);
+        QVERIFY(!rig.scheduler.schedule(rig.now).empty());
+        rig.scheduler.abandon(rig.now);
+        rig.scheduler.fail(bad, rig.now);
+        rig.scheduler.fail(bad, rig.now); // and not twice
+        const auto ended = rig.scheduler.takeEnded();
+        QCOMPARE(ended.size(), std::size_t(1));
+        QCOMPARE(ended[0].reason, EndReason::Failed);
+        rig.scheduler.checkInvariants();
+        rig.drain();
+        QCOMPARE(rig.scheduler.takeEnded()[0].reason, EndReason::MaxTokens);
+    }
+
     void timesAndIntervalsAreKept() {
         Rig rig(10, limits(4));
         rig.now = 100;
