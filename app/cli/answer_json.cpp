@@ -71,7 +71,8 @@ json statsJson(const api::EngineStats& stats, const api::ModelInfo& model) {
     for (const auto& [reason, count] : stats.evictionsByReason)
         evictions[reason] = count;
     return {
-        {"model", {{"path", model.path}, {"fingerprint", model.fingerprint}, {"backend", model.backend}}},
+        {"model",
+         {{"path", replaceInvalidUtf8(model.path)}, {"fingerprint", model.fingerprint}, {"backend", model.backend}}},
         {"blocks",
          {{"total", s.numBlocks},
           {"block_size", s.blockSize},

@@ -1,24 +1,45 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/command.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <string_view>
+#include <system_error>
 
 #include "app/cli/utf8.h"
 
 namespace kvscope::cli {
 
+namespace {
+
+/// Characters that end a line for Unicode, though not in JSON lines. They can stand in strings only.
+struct Separator {
+    std::string_view character, escaped;
+};
+constexpr Separator kSeparators[] = {{"\xC2\x85", "\\u0085"}, {"\xE2\x80\xA8", "\\u2028"}, {"\xE2\x80\xA9", "\\u2029"}};
+
+} // namespace
+
+std::string outputFailed() {
+    return std::string("Cannot write to standard output (") + std::generic_category().message(errno) +
+           "); check where it goes, and that the disk is not full.";
+}
+
 std::string readTextFile(const std::string& path) {
     if (path == "-")
         return {std::istreambuf_iterator<char>(std::cin), {}};
     std::ifstream in(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(in), {}};
-    if (!in.good() && !in.eof())
-        throw CommandError("Cannot read '" + path + "'; check that the file exists and may be read.");
-    return text;
+    try {
+        if (in)
+            return {std::istreambuf_iterator<char>(in), {}};
+    } catch (const std::exception&) { // a folder opens like a file, but throws when it is read
+    }
+    throw CommandError("Cannot read '" + path + "'; check that it is a file and may be read.");
 }
 
 std::vector<std::string> readLines(const std::string& path) {
@@ -35,11 +56,10 @@ std::vector<std::string> readLines(const std::string& path) {
     return lines;
 }
 
-nlohmann::json readJsonFile(const std::string& path) {
-    nlohmann::json value = nlohmann::json::parse(readTextFile(path), nullptr, false);
-    if (value.is_discarded())
-        throw CommandError("'" + path + "' is not valid JSON.");
-    return value;
+CLI::Validator notNegative() {
+    return CLI::Validator(
+        [](std::string& value) { return value.find('-') == std::string::npos ? std::string() : value + " is below 0"; },
+        "");
 }
 
 void putText(nlohmann::json& object, const std::string& bytes, const std::string& key) {
@@ -54,9 +74,20 @@ nlohmann::json errorJson(const Error& error) {
 }
 
 void printJson(const nlohmann::json& value) {
-    const std::string line = value.dump() + "\n";
-    std::fwrite(line.data(), 1, line.size(), stdout);
-    std::fflush(stdout);
+    std::string line;
+    const std::string text = value.dump();
+    for (std::size_t at = 0; at < text.size();) {
+        const std::string_view rest = std::string_view(text).substr(at);
+        const auto* separator = std::find_if(std::begin(kSeparators), std::end(kSeparators), [&](const auto& s) {
+            return rest.substr(0, s.character.size()) == s.character;
+        });
+        const bool found = separator != std::end(kSeparators);
+        line += found ? separator->escaped : rest.substr(0, 1);
+        at += found ? separator->character.size() : 1;
+    }
+    line += '\n';
+    if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0)
+        throw CommandError(outputFailed());
 }
 
 std::vector<std::int32_t> parseIds(const std::string& list, const std::string& option) {

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/json_input.h"
 #include "engine/base/result.h"
 
 namespace kvscope::cli {
@@ -32,6 +33,9 @@ template <class T> T valueOrThrow(Result<T> result) {
     return std::move(*result);
 }
 
+/// Refuses a minus sign: CLI11 would wrap -1 round to the largest unsigned number.
+CLI::Validator notNegative();
+
 /// One verb of kvscope-cli. `add...` functions (one small file per verb) add a subcommand with its options to `app` and
 /// return what runs when it was chosen; `run` returns the exit status and may throw the two errors above.
 struct Verb {
@@ -52,13 +56,22 @@ Verb addRender(CLI::App& app);
 std::string readTextFile(const std::string& path);
 /// Its lines, without line ends; empty lines are kept (answers stand in input order).
 std::vector<std::string> readLines(const std::string& path);
-nlohmann::json readJsonFile(const std::string& path);
+/// Json = nlohmann::json or ordered_json.
+template <class Json> Json readJsonFile(const std::string& path) {
+    Json value = parseJson<Json>(readTextFile(path));
+    if (value.is_discarded())
+        throw CommandError("'" + path + "' is not valid JSON, or nested too deep.");
+    return value;
+}
 
 /// {"text": valid UTF-8 with U+FFFD for bad bytes, "text_hex": ... only when `bytes` was not valid UTF-8}
 void putText(nlohmann::json& object, const std::string& bytes, const std::string& key = "text");
+/// The sentence for a failed write to stdout, by errno.
+std::string outputFailed();
 /// {"code": ..., "message": ...}
 nlohmann::json errorJson(const Error& error);
-/// Writes one compact JSON line to stdout.
+/// Writes one compact JSON line to stdout, without the characters beside '\n' that some programs take for a line's end.
+/// CommandError when it cannot be written.
 void printJson(const nlohmann::json& value);
 /// "1,2,3" -> {1,2,3}; UsageError naming `option` otherwise.
 std::vector<std::int32_t> parseIds(const std::string& list, const std::string& option);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <string_view>
 
+#include "app/cli/answer_json.h"
 #include "app/cli/command.h"
 
 namespace kvscope::cli {
@@ -68,7 +70,8 @@ std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb) {
     add(verb.add_option("--threads", o->threads, "Kernel threads; 0 = all cores"));
     add(verb.add_option("--block-size", o->blockSize, "Tokens per KV block: 8, 16, 32, 64"));
     add(verb.add_option("--num-blocks", o->numBlocks, "Blocks of the pool; 0 = by memory"));
-    add(verb.add_option("--kv-cache-memory-bytes", o->cacheBytes, "Bytes of the pool; 0 = by share"));
+    add(verb.add_option("--kv-cache-memory-bytes", o->cacheBytes, "Bytes of the pool; 0 = by share")
+            ->check(notNegative()));
     add(verb.add_option("--gpu-memory-utilization", o->share,
                         "Share of available memory for the pool; 0 = min(25 %, 8 x max-model-len)"));
     add(verb.add_option("--max-model-len", o->maxModelLen, "Longest sequence in tokens; 0 = the model's context"));
@@ -83,7 +86,9 @@ std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb) {
 
     o->unbuilt = std::make_shared<EngineOptions::Unbuilt>();
     for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i)
-        o->unbuilt->options[i] = verb.add_option(kUnbuiltOptions[i].name, o->unbuilt->values[i])->group("");
+        // A missing value must not hide that the option itself is not supported.
+        o->unbuilt->options[i] =
+            verb.add_option(kUnbuiltOptions[i].name, o->unbuilt->values[i])->expected(0, 1)->group("");
     verb.add_flag("--enforce-eager", o->unbuilt->enforceEager)->group("");
     return o;
 }
@@ -91,8 +96,8 @@ std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb) {
 api::EngineConfig EngineOptions::config() const {
     for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i)
         if (unbuilt->options[i]->count() > 0 && !accepts(kUnbuiltOptions[i].accepted, unbuilt->values[i]))
-            throw UsageError(std::string(kUnbuiltOptions[i].name) + " " + unbuilt->values[i] +
-                             " is not supported yet.");
+            throw UsageError(std::string(kUnbuiltOptions[i].name) + (unbuilt->values[i].empty() ? "" : " ") +
+                             unbuilt->values[i] + " is not supported yet.");
     if (unbuilt->enforceEager)
         throw UsageError("--enforce-eager is not supported yet.");
     if (backend == "cuda")
@@ -124,6 +129,17 @@ api::EngineConfig EngineOptions::config() const {
     if (auto ok = api::validate(c); !ok)
         throw UsageError(ok.error().message);
     return c;
+}
+
+void EngineOptions::writeStats(const api::Engine& engine) const {
+    if (statsFile.empty())
+        return;
+    std::ofstream out(statsFile);
+    out << statsJson(engine.stats(), engine.model()).dump(2) << '\n';
+    out.flush();
+    if (!out)
+        throw CommandError("Cannot write '" + statsFile + "'; check that its folder exists, may be written to, and " +
+                           "that the disk is not full.");
 }
 
 } // namespace kvscope::cli

@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "engine/api/engine_config.h"
+#include "engine/api/engine.h"
 
 namespace kvscope::cli {
 
@@ -33,6 +33,9 @@ struct EngineOptions {
 
     /// Checks the values. UsageError names the option that is wrong or not supported yet.
     api::EngineConfig config() const;
+    /// `--stats`: the counters of the run that has ended, if they were asked for. CommandError when they cannot be
+    /// written.
+    void writeStats(const api::Engine& engine) const;
 };
 
 /// Adds the options to a verb; the result lives as long as the verb's run function keeps it.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <charconv>
 #include <cstdio>
-#include <fstream>
+#include <utility>
 
 #include "app/cli/answer_json.h"
 #include "app/cli/command.h"
 #include "app/cli/engine_options.h"
 #include "app/cli/generate_line.h"
 #include "app/cli/generate_runner.h"
+#include "app/cli/json_input.h"
 #include "app/cli/utf8.h"
 
 namespace kvscope::cli {
@@ -43,7 +45,7 @@ void addSamplingOptions(CLI::App& app, Options& o) {
     add(app.add_option("--repeat-penalty", s.repeatPenalty, "Against tokens seen in prompt and answer; 1 = off"));
     add(app.add_option("--presence-penalty", s.presencePenalty, "Against tokens seen in the answer; 0 = off"));
     add(app.add_option("--frequency-penalty", s.frequencyPenalty, "The same, per occurrence; 0 = off"));
-    add(app.add_option("--seed", s.seed, "Of the random numbers"));
+    add(app.add_option("--seed", s.seed, "Of the random numbers")->check(notNegative()));
     app.add_option("--logit-bias", o.logitBias, "ID:X adds X to the logit of a token (repeatable)")
         ->allow_extra_args(false)
         ->group("Sampling");
@@ -58,9 +60,13 @@ void addSamplingOptions(CLI::App& app, Options& o) {
 std::vector<std::pair<TokenId, double>> parseBiases(const std::vector<std::string>& list) {
     std::vector<std::pair<TokenId, double>> out;
     for (const std::string& item : list) {
-        int id = -1, used = 0;
+        TokenId id = -1;
+        int used = 0;
         double bias = 0;
-        if (std::sscanf(item.c_str(), "%d:%lf%n", &id, &bias, &used) != 2 || used != static_cast<int>(item.size()))
+        const char* const end = item.data() + item.size();
+        const auto number = std::from_chars(item.data(), end, id); // unlike scanf it sees an id that is too large
+        if (number.ec != std::errc() || number.ptr == end || std::sscanf(number.ptr, ":%lf%n", &bias, &used) != 1 ||
+            number.ptr + used != end)
             throw UsageError("--logit-bias takes ID:X, such as 42:-1.5.");
         out.emplace_back(id, bias);
     }
@@ -75,9 +81,10 @@ void readPrompts(const Options& o, GenerateRunner& runner) {
         throw UsageError("Give exactly one of --prompt, --prompt-file, --prompt-ids, --chat and --batch.");
     if (!o.batchFile.empty()) {
         for (const std::string& text : readLines(o.batchFile)) {
-            const json line = json::parse(text, nullptr, false);
+            const json line = parseJson<json>(text);
             if (line.is_discarded())
-                runner.add(fail(ErrorCode::InvalidArgument, "This line is not valid JSON."), nullptr);
+                runner.add(fail(ErrorCode::InvalidArgument, "This line is not valid JSON, or nested too deep."),
+                           nullptr);
             else
                 runner.add(parseGenerateLine(line, o.line), line.is_object() ? line.value("id", json()) : json());
         }
@@ -87,7 +94,7 @@ void readPrompts(const Options& o, GenerateRunner& runner) {
     if (!o.promptIds.empty())
         line.prompt = api::TokenPrompt{parseIds(o.promptIds, "--prompt-ids")};
     else if (!o.chatFile.empty())
-        line.prompt = valueOrThrow(parseMessages(readJsonFile(o.chatFile)));
+        line.prompt = valueOrThrow(parseMessages(readJsonFile<json>(o.chatFile)));
     else
         line.prompt = api::TextPrompt{o.promptFile.empty() ? o.prompt : readTextFile(o.promptFile)};
     runner.add(std::move(line), nullptr);
@@ -99,10 +106,10 @@ json resultJson(const GenerateResult& result) {
         out["id"] = result.id;
     if (result.error)
         out["error"] = errorJson(*result.error);
-    if (!result.otherSamples.empty()) {
+    if (!result.furtherAnswers.empty()) {
         json samples = json::array({answerJson(*result.answer)});
-        for (const GenerateResult& other : result.otherSamples)
-            samples.push_back(answerJson(*other.answer));
+        for (const api::Answer& answer : result.furtherAnswers)
+            samples.push_back(answerJson(answer));
         out["samples"] = std::move(samples);
     }
     return out;
@@ -114,12 +121,18 @@ void printReadable(const GenerateResult& result, bool streamed) {
     if (result.answer && !streamed)
         std::printf("%s", replaceInvalidUtf8(result.answer->text).c_str());
     std::printf("\n");
-    for (const GenerateResult& other : result.otherSamples)
-        std::printf("%s\n", replaceInvalidUtf8(other.answer->text).c_str());
-    std::fflush(stdout);
-    if (!result.answer)
-        return;
-    const api::Answer& a = *result.answer;
+    for (const api::Answer& answer : result.furtherAnswers)
+        std::printf("%s\n", replaceInvalidUtf8(answer.text).c_str());
+    if (std::fflush(stdout) != 0)
+        throw CommandError(outputFailed());
+}
+
+void printPool(const api::ModelInfo& model) {
+    std::fprintf(stderr, "%s, pool of %d blocks x %d tokens (%s)\n", model.backend.c_str(), model.numBlocks,
+                 model.blockSize, model.poolRule.c_str());
+}
+
+void printFigures(const api::Answer& a) {
     const double seconds = a.timings.decodeMs / 1000;
     std::fprintf(
         stderr, "%zu prompt tokens (%lld reused), %zu tokens in %.2f s, first after %.0f ms, %.1f tokens/s, %s\n",
@@ -136,22 +149,14 @@ const Error* failure(const GenerateResult& result) {
     return answer && answer->reason == api::FinishReason::Error && answer->error ? &*answer->error : nullptr;
 }
 
-void writeStats(const std::string& path, const api::Engine& engine) {
-    std::ofstream out(path);
-    out << statsJson(engine.stats(), engine.model()).dump(2) << '\n';
-    out.flush();
-    if (!out)
-        throw CommandError("Cannot write '" + path + "'; check that its folder exists and may be written to.");
-}
-
 int runGenerate(const Options& given) {
     Options o = given;
     const api::EngineConfig config = o.engine->config();
     o.line.sampling.logitBias = parseBiases(o.logitBias);
     if (auto ok = api::validate(o.line.sampling); !ok)
         throw UsageError(ok.error().message);
-    if (o.line.samples < 1)
-        throw UsageError("--n must be at least 1.");
+    if (o.line.samples < 1 || o.line.samples > kMostSamples)
+        throw UsageError("--n must be between 1 and " + std::to_string(kMostSamples) + ".");
 
     const bool batch = !o.batchFile.empty();
     const bool stream = !o.asJson && !batch && o.line.samples == 1;
@@ -166,24 +171,25 @@ int runGenerate(const Options& given) {
     api::Engine engine({clock, runner, nullptr, nullptr, {}, {}});
     if (auto ok = engine.load(config); !ok)
         throw CommandError(ok.error());
-    if (!o.asJson)
-        std::fprintf(stderr, "%s, pool of %d blocks x %d tokens (%s)\n", engine.model().backend.c_str(),
-                     engine.model().numBlocks, engine.model().blockSize, engine.model().poolRule.c_str());
-
     int status = 0;
+    bool poolPrinted = false;
     runner.run(engine, [&](const GenerateResult& result) {
+        const Error* error = failure(result);
         if (o.asJson)
             printJson(resultJson(result));
-        else
+        else if (!error || batch)
             printReadable(result, stream);
-        if (const Error* error = failure(result)) {
+        if (error) {
             if (!batch || !o.asJson)
                 std::fprintf(stderr, "%s\n", error->message.c_str());
             status = batch ? status : 1;
+        } else if (!o.asJson) {
+            if (!std::exchange(poolPrinted, true))
+                printPool(engine.model());
+            printFigures(*result.answer);
         }
     });
-    if (!o.engine->statsFile.empty())
-        writeStats(o.engine->statsFile, engine);
+    o.engine->writeStats(engine);
     if (engine.faulted())
         throw CommandError("The engine stopped because of an internal fault; see the answers' errors.");
     return status;

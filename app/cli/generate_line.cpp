@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 
+#include "app/cli/json_input.h"
+
 namespace kvscope::cli {
 
 namespace {
@@ -22,10 +24,10 @@ struct BadField {
 }
 
 std::int64_t integer(const std::string& field, const json& value) {
-    if (!value.is_number_integer() ||
-        (value.is_number_unsigned() && value.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max()))
+    const auto n = wholeNumber(value);
+    if (!n)
         bad(field, "a whole number");
-    return value.get<std::int64_t>();
+    return *n;
 }
 
 std::int32_t small(const std::string& field, const json& value, std::int32_t low) {
@@ -118,7 +120,12 @@ const std::map<std::string, Reader>& samplingReaders() {
         {"ignore_eos", [](L& l, S& f, J& v) { l.sampling.ignoreEos = boolean(f, v); }},
         {"stop", [](L& l, S& f, J& v) { l.sampling.stop = stops(f, v); }},
         {"logit_bias", [](L& l, S& f, J& v) { l.sampling.logitBias = biases(f, v); }},
-        {"n", [](L& l, S& f, J& v) { l.samples = small(f, v, 1); }},
+        {"n",
+         [](L& l, S& f, J& v) {
+             l.samples = small(f, v, 1);
+             if (l.samples > kMostSamples)
+                 throw BadField{"'n' must be at most " + std::to_string(kMostSamples) + "."};
+         }},
     };
     return kReaders;
 }

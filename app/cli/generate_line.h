@@ -13,18 +13,21 @@
 
 namespace kvscope::cli {
 
+/// All answers of one prompt are held until the last has ended.
+inline constexpr std::int32_t kMostSamples = 1024;
+
 /// One request of `generate`: a line of --batch, or the command line itself.
 struct GenerateLine {
     nlohmann::json id; ///< as given: string or number; null when there was none
     api::Prompt prompt = api::TextPrompt{};
     api::SamplingParams sampling;
-    std::int32_t samples = 1;                ///< `n`: answers drawn from the same prompt
+    std::int32_t samples = 1;                ///< `n`: answers drawn from the same prompt, 1..kMostSamples
     nlohmann::json after;                    ///< id of the line that must end first; null = none
     nlohmann::json forkOf;                   ///< id of the line whose tokens this one starts from; null = none
     std::optional<std::int64_t> forkAt;      ///< how many of them; none = all
     std::optional<std::int64_t> cancelAfter; ///< generated tokens
     bool pin = false;
-    std::int32_t repeat = 1;
+    std::optional<std::int32_t> repeat; ///< runs one after another, numbered in their ids; none = once, unnumbered
 };
 
 /// Reads a --batch line. Fields that are absent keep the values of `defaults` (sampling options of the command line).

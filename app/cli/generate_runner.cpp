@@ -2,8 +2,7 @@
 #include "app/cli/generate_runner.h"
 
 #include <algorithm>
-
-#include "engine/base/check.h"
+#include <utility>
 
 namespace kvscope::cli {
 
@@ -30,28 +29,18 @@ void GenerateRunner::add(Result<GenerateLine> line, nlohmann::json id) {
         entry.spec.id = std::move(id);
         entry.error = line.error();
     }
-    const std::size_t repetitions = entry.error ? 1 : static_cast<std::size_t>(entry.spec.repeat);
-    entry.samples = entry.error ? 1 : static_cast<std::size_t>(entry.spec.samples);
-    for (std::size_t i = 0; i < repetitions * entry.samples; ++i) {
-        entry.jobs.push_back(m_jobs.size());
-        Job job;
-        job.line = m_lines.size();
-        job.repetition = static_cast<std::int32_t>(i / entry.samples);
-        job.sample = static_cast<std::int32_t>(i % entry.samples);
-        m_jobs.push_back(std::move(job));
-    }
     m_lines.push_back(std::move(entry));
 }
 
 void GenerateRunner::run(api::Engine& engine, const OnResult& onResult) {
     resolveReferences();
     while (m_nextLine < m_lines.size()) {
-        startReady(engine);
+        const bool started = startReady(engine);
         sendCancels(engine);
         if (engine.hasWork()) {
             engine.step();
             sendCancels(engine);
-        } else {
+        } else if (!started) {
             endStuck();
         }
         giveOut(onResult);
@@ -67,66 +56,86 @@ void GenerateRunner::onEvent(const api::Event& event) {
     } else if (const auto* finished = std::get_if<api::FinishedEvent>(&event)) {
         Job& job = m_jobs[static_cast<std::size_t>(finished->answer.id.value())];
         job.state = Job::State::Ended;
-        job.result.answer = finished->answer;
+        job.answer = finished->answer;
+        ++m_lines[job.line].ended;
     }
 }
 
 void GenerateRunner::resolveReferences() {
-    for (Line& line : m_lines) {
-        const std::pair<const char*, const nlohmann::json*> references[] = {{"after", &line.spec.after},
-                                                                            {"fork_of", &line.spec.forkOf}};
-        for (const auto& [field, id] : references) {
-            if (line.error || id->is_null())
-                continue;
-            const auto found = m_lineById.find(id->dump());
-            if (found == m_lineById.end())
-                line.error = waitsForNothing(field, *id);
-            else if (id == &line.spec.forkOf)
-                m_lines[found->second].keepForFork = true;
+    for (std::size_t i = 0; i < m_lines.size(); ++i) {
+        Line& line = m_lines[i];
+        const auto resolve = [&](const char* field, const nlohmann::json& id, std::optional<std::size_t>& target) {
+            if (line.error || id.is_null())
+                return;
+            if (const auto found = m_lineById.find(id.dump()); found != m_lineById.end())
+                target = found->second;
+            else
+                line.error = waitsForNothing(field, id);
+        };
+        resolve("after", line.spec.after, line.after);
+        resolve("fork_of", line.spec.forkOf, line.forkOf);
+        if (line.error)
+            continue;
+        if (line.forkOf)
+            m_lines[*line.forkOf].keepForFork = true;
+        m_open.push_back(i);
+    }
+}
+
+/// True when something was started: its end, which may come at once, may let others start.
+bool GenerateRunner::startReady(api::Engine& engine) {
+    bool started = false;
+    for (const std::size_t index : m_open) {
+        started |= startRepetition(engine, index);
+        started |= startSamples(engine, m_lines[index]);
+    }
+    m_open.erase(std::remove_if(m_open.begin(), m_open.end(),
+                                [this](std::size_t index) { return everythingStarted(m_lines[index]); }),
+                 m_open.end());
+    return started;
+}
+
+bool GenerateRunner::startRepetition(api::Engine& engine, std::size_t index) {
+    Line& line = m_lines[index];
+    if (line.ended < line.jobs.size() || line.jobs.size() == line.runs())
+        return false;
+    for (const auto& other : {line.after, line.forkOf})
+        if (other && !m_lines[*other].over())
+            return false;
+    const std::size_t first = m_jobs.size();
+    for (std::size_t sample = 0; sample < line.samples(); ++sample) {
+        line.jobs.push_back(m_jobs.size());
+        Job job;
+        job.line = index;
+        job.sample = static_cast<std::int32_t>(sample);
+        m_jobs.push_back(std::move(job));
+    }
+    start(engine, first);
+    return true;
+}
+
+/// Samples start when the first one has its prompt in the cache, so that the others find it there.
+bool GenerateRunner::startSamples(api::Engine& engine, Line& line) {
+    if (line.samples() == 1 || line.jobs.empty())
+        return false;
+    const std::size_t first = line.jobs[line.jobs.size() - line.samples()];
+    if (m_jobs[first].generated == 0 && m_jobs[first].state != Job::State::Ended)
+        return false;
+    bool started = false;
+    for (std::size_t job = first + 1; job < first + line.samples(); ++job)
+        if (m_jobs[job].state == Job::State::Pending) {
+            start(engine, job);
+            started = true;
         }
-    }
-    for (Job& job : m_jobs)
-        if (const auto& error = m_lines[job.line].error)
-            end(job, *error);
+    return started;
 }
 
-bool GenerateRunner::lineEnded(const Line& line) const {
-    return std::all_of(line.jobs.begin(), line.jobs.end(), [this](std::size_t job) { return jobEnded(job); });
+bool GenerateRunner::everythingStarted(const Line& line) const {
+    return line.jobs.size() == line.runs() && m_jobs[line.jobs.back()].state != Job::State::Pending;
 }
 
-const GenerateRunner::Line* GenerateRunner::find(const nlohmann::json& id) const {
-    return id.is_null() ? nullptr : &m_lines[m_lineById.at(id.dump())];
-}
-
-GenerateRunner::Readiness GenerateRunner::readiness(const Job& job) const {
-    const Line& line = m_lines[job.line];
-    for (const Line* other : {find(line.spec.after), find(line.spec.forkOf)})
-        if (other && !lineEnded(*other))
-            return Readiness::Waits;
-    const std::size_t firstOfRepetition = static_cast<std::size_t>(job.repetition) * line.samples;
-    for (std::size_t earlier = 0; earlier < firstOfRepetition; ++earlier)
-        if (!jobEnded(line.jobs[earlier]))
-            return Readiness::Waits;
-    // Samples start when the first one has its prompt in the cache, so that the others find it there.
-    const Job& first = m_jobs[line.jobs[firstOfRepetition]];
-    if (job.sample > 0 && first.generated == 0 && first.state != Job::State::Ended)
-        return Readiness::Waits;
-    return Readiness::Ready;
-}
-
-void GenerateRunner::startReady(api::Engine& engine) {
-    // Starting may end a job at once (an error), which may make a later one ready: look until nothing changes.
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (std::size_t i = 0; i < m_jobs.size(); ++i)
-            if (m_jobs[i].state == Job::State::Pending && readiness(m_jobs[i]) == Readiness::Ready) {
-                start(engine, m_jobs[i], i);
-                changed = true;
-            }
-    }
-}
-
-void GenerateRunner::start(api::Engine& engine, Job& job, std::size_t index) {
+void GenerateRunner::start(api::Engine& engine, std::size_t index) {
+    Job& job = m_jobs[index];
     const Line& line = m_lines[job.line];
     api::Request request;
     request.id = requestOf(index);
@@ -136,9 +145,11 @@ void GenerateRunner::start(api::Engine& engine, Job& job, std::size_t index) {
     request.keepForFork = line.keepForFork;
     request.pinPrompt = line.spec.pin;
     request.prompt = line.spec.prompt;
-    if (const Line* parent = find(line.spec.forkOf)) {
+    if (line.forkOf) {
+        const Line& parent = m_lines[*line.forkOf];
         api::ForkPrompt fork;
-        fork.of = requestOf(parent->jobs.front());
+        // A line that never ran has no job; the engine then says that there is nothing to fork from.
+        fork.of = parent.jobs.empty() ? RequestId() : requestOf(parent.jobs.front());
         fork.at = line.spec.forkAt;
         if (const auto* ids = std::get_if<api::TokenPrompt>(&line.spec.prompt))
             fork.then = *ids;
@@ -147,34 +158,33 @@ void GenerateRunner::start(api::Engine& engine, Job& job, std::size_t index) {
         request.prompt = std::move(fork);
     }
     job.state = Job::State::Running;
-    job.request = request.id;
+    if (line.spec.cancelAfter)
+        m_cancellable.push_back(index);
     engine.submit(std::move(request), m_clock.now());
 }
 
 void GenerateRunner::sendCancels(api::Engine& engine) {
-    for (Job& job : m_jobs) {
-        const auto& after = m_lines[job.line].spec.cancelAfter;
-        if (job.state == Job::State::Running && !job.cancelSent && after && job.generated >= *after) {
-            job.cancelSent = true;
-            engine.cancel(job.request);
-        }
-    }
-}
-
-void GenerateRunner::end(Job& job, Error error) {
-    job.state = Job::State::Ended;
-    job.result.error = std::move(error);
+    const auto done = [&](std::size_t index) {
+        const Job& job = m_jobs[index];
+        if (job.state == Job::State::Ended)
+            return true;
+        if (job.generated < *m_lines[job.line].spec.cancelAfter)
+            return false;
+        engine.cancel(requestOf(index));
+        return true;
+    };
+    m_cancellable.erase(std::remove_if(m_cancellable.begin(), m_cancellable.end(), done), m_cancellable.end());
 }
 
 void GenerateRunner::endStuck() {
     // Nothing runs and nothing could be started: all that is left waits in a circle, or for somebody who does.
-    for (Job& job : m_jobs)
-        if (job.state == Job::State::Pending)
-            end(job, {ErrorCode::InvalidArgument, "This line waits for a line that waits for it."});
+    for (const std::size_t index : m_open)
+        m_lines[index].error = Error{ErrorCode::InvalidArgument, "This line waits for a line that waits for it."};
+    m_open.clear();
 }
 
-nlohmann::json GenerateRunner::resultId(const Line& line, std::int32_t repetition) const {
-    if (line.spec.repeat == 1 || line.spec.id.is_null())
+nlohmann::json GenerateRunner::resultId(const Line& line, std::size_t repetition) const {
+    if (!line.spec.repeat || line.error || line.spec.id.is_null())
         return line.spec.id;
     const std::string id = line.spec.id.is_string() ? line.spec.id.get<std::string>() : line.spec.id.dump();
     return id + "#" + std::to_string(repetition + 1);
@@ -183,20 +193,37 @@ nlohmann::json GenerateRunner::resultId(const Line& line, std::int32_t repetitio
 void GenerateRunner::giveOut(const OnResult& onResult) {
     while (m_nextLine < m_lines.size()) {
         Line& line = m_lines[m_nextLine];
-        const std::size_t first = m_nextRepetition * line.samples;
-        for (std::size_t s = 0; s < line.samples; ++s)
-            if (!jobEnded(line.jobs[first + s]))
-                return;
-        GenerateResult result = m_jobs[line.jobs[first]].result;
-        result.id = resultId(line, static_cast<std::int32_t>(m_nextRepetition));
-        for (std::size_t s = 1; s < line.samples; ++s)
-            result.otherSamples.push_back(m_jobs[line.jobs[first + s]].result);
-        onResult(result);
-        if (++m_nextRepetition * line.samples == line.jobs.size()) {
-            ++m_nextLine;
-            m_nextRepetition = 0;
+        if (line.error) {
+            GenerateResult result;
+            result.id = resultId(line, 0);
+            result.error = line.error;
+            onResult(result);
+        } else if (!giveOutRepetition(line, onResult)) {
+            return;
+        } else if (m_nextRepetition * line.samples() < line.runs()) {
+            continue;
         }
+        ++m_nextLine;
+        m_nextRepetition = 0;
     }
+}
+
+/// False: it has not ended yet.
+bool GenerateRunner::giveOutRepetition(Line& line, const OnResult& onResult) {
+    const std::size_t first = m_nextRepetition * line.samples();
+    if (line.jobs.size() < first + line.samples())
+        return false;
+    for (std::size_t s = 0; s < line.samples(); ++s)
+        if (m_jobs[line.jobs[first + s]].state != Job::State::Ended)
+            return false;
+    GenerateResult result;
+    result.id = resultId(line, m_nextRepetition);
+    result.answer = std::exchange(m_jobs[line.jobs[first]].answer, std::nullopt);
+    for (std::size_t s = 1; s < line.samples(); ++s)
+        result.furtherAnswers.push_back(*std::exchange(m_jobs[line.jobs[first + s]].answer, std::nullopt));
+    onResult(result);
+    ++m_nextRepetition;
+    return true;
 }
 
 } // namespace kvscope::cli

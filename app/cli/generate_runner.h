@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,12 +17,13 @@ namespace kvscope::cli {
 struct GenerateResult {
     nlohmann::json id;
     std::optional<api::Answer> answer;
-    std::optional<Error> error;               ///< of a line that never became a request
-    std::vector<GenerateResult> otherSamples; ///< of a line with `n` above 1
+    std::optional<Error> error;              ///< of a line that never became a request
+    std::vector<api::Answer> furtherAnswers; ///< samples 2..n of a line with `n` above 1
 };
 
 /// Runs many lines in one engine by continuous batching: starts each line when what it waits for has ended, cancels
-/// where a line asks for it, and hands results out in input order.
+/// where a line asks for it, and hands results out in input order. The work between two steps grows with the lines that
+/// still have something to start, not with their repetitions.
 class GenerateRunner final : public api::EngineListener {
 public:
     using OnResult = std::function<void(const GenerateResult&)>;
@@ -36,44 +39,46 @@ public:
     void onEvent(const api::Event& event) override;
 
 private:
-    /// One run of one sample of one line.
+    /// One run of one sample of one line; made when its repetition may start.
     struct Job {
         std::size_t line = 0;
-        std::int32_t repetition = 0;
         std::int32_t sample = 0;
         enum class State { Pending, Running, Ended } state = State::Pending;
-        RequestId request;
         std::int64_t generated = 0;
-        bool cancelSent = false;
-        GenerateResult result;
+        std::optional<api::Answer> answer; ///< from its end until it is given out
     };
     struct Line {
         GenerateLine spec;
-        std::size_t samples = 1;
-        std::vector<std::size_t> jobs; ///< repetition-major: job of (r, s) at r * samples + s
-        std::optional<Error> error;
+        std::optional<std::size_t> after, forkOf; ///< lines that must have ended first
+        std::vector<std::size_t> jobs;            ///< repetition-major: job of (r, s) at r * n + s
+        std::size_t ended = 0;                    ///< of those
+        std::optional<Error> error;               ///< it never becomes a request
         bool keepForFork = false;
+
+        std::size_t samples() const { return static_cast<std::size_t>(spec.samples); }
+        std::size_t runs() const { return samples() * static_cast<std::size_t>(spec.repeat.value_or(1)); }
+        bool over() const { return error || ended == runs(); }
     };
-    enum class Readiness { Ready, Waits };
 
     void resolveReferences();
-    bool jobEnded(std::size_t job) const { return m_jobs[job].state == Job::State::Ended; }
-    bool lineEnded(const Line& line) const;
-    const Line* find(const nlohmann::json& id) const;
-    Readiness readiness(const Job& job) const;
-    void startReady(api::Engine& engine);
-    void start(api::Engine& engine, Job& job, std::size_t index);
+    bool startReady(api::Engine& engine);
+    bool startRepetition(api::Engine& engine, std::size_t index);
+    bool startSamples(api::Engine& engine, Line& line);
+    bool everythingStarted(const Line& line) const;
+    void start(api::Engine& engine, std::size_t index);
     void sendCancels(api::Engine& engine);
-    void end(Job& job, Error error);
     void endStuck();
     void giveOut(const OnResult& onResult);
-    nlohmann::json resultId(const Line& line, std::int32_t repetition) const;
+    bool giveOutRepetition(Line& line, const OnResult& onResult);
+    nlohmann::json resultId(const Line& line, std::size_t repetition) const;
 
     const Clock& m_clock;
     OnText m_onText;
     std::vector<Line> m_lines;
-    std::vector<Job> m_jobs;
+    std::deque<Job> m_jobs;
     std::map<std::string, std::size_t> m_lineById; ///< by JSON text of the id: "1" and 1 differ
+    std::vector<std::size_t> m_open;               ///< lines that have something left to start, in input order
+    std::vector<std::size_t> m_cancellable;        ///< running jobs of lines with `cancel_after`
     std::size_t m_nextLine = 0;                    ///< to be given out
     std::size_t m_nextRepetition = 0;
 };

@@ -48,6 +48,7 @@ public:
         m_top = top;
         m_positions.clear();
         m_error.reset();
+        m_finite = true;
     }
     void onEvent(const api::Event& event) override {
         if (const auto* finished = std::get_if<api::FinishedEvent>(&event))
@@ -55,8 +56,13 @@ public:
                 m_error = finished->answer.error;
     }
     void onLogits(RequestId, std::int64_t position, std::span<const float> logits) override {
-        m_positions[position] = mostLikely(logits, m_top);
+        // A value that is no number has no place in an order.
+        if (std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); }))
+            m_positions[position] = mostLikely(logits, m_top);
+        else
+            m_finite = false;
     }
+    bool finite() const { return m_finite; }
     const std::optional<Error>& error() const { return m_error; }
     json positions(const std::vector<std::int64_t>& order) const {
         json out = json::array();
@@ -69,6 +75,7 @@ private:
     std::int32_t m_top = 0;
     std::map<std::int64_t, json> m_positions;
     std::optional<Error> m_error;
+    bool m_finite = true;
 };
 
 Result<json> ask(api::Engine& engine, Collector& collector, const Query& query, std::int64_t number) {
@@ -96,30 +103,46 @@ Result<json> ask(api::Engine& engine, Collector& collector, const Query& query, 
         engine.step();
     if (collector.error())
         return tl::unexpected(*collector.error());
+    if (!collector.finite())
+        return fail(ErrorCode::Corrupt, "The model's logits are no finite numbers: its weights are damaged, or do not "
+                                        "fit its configuration. Download it again.");
     return json{{"positions", collector.positions(order)}};
 }
 
-Result<Query> parseQuery(const std::string& text) {
-    const json line = json::parse(text, nullptr, false);
-    if (!line.is_object())
-        return fail(ErrorCode::InvalidArgument, "This line is not a JSON object.");
-    Query query;
-    try {
-        for (const auto& [field, value] : line.items()) {
-            if (field == "ids")
-                query.ids = value.get<std::vector<std::int32_t>>();
-            else if (field == "top")
-                query.top = value.get<std::int32_t>();
-            else if (field == "positions")
-                query.positions = value.get<std::vector<std::int64_t>>();
-            else
-                return fail(ErrorCode::InvalidArgument, "There is no field '" + field + "'.");
-        }
-    } catch (const json::exception&) {
-        return fail(ErrorCode::InvalidArgument, "'ids' and 'positions' are lists of numbers, 'top' is a number.");
+template <class Number> bool readNumbers(const json& list, std::vector<Number>& out) {
+    if (!list.is_array())
+        return false;
+    for (const json& item : list) {
+        const auto number = smallNumber(item, 0);
+        if (!number)
+            return false;
+        out.push_back(*number);
     }
-    if (query.top < 0)
-        return fail(ErrorCode::InvalidArgument, "'top' must be at least 0.");
+    return true;
+}
+
+Result<Query> parseQuery(const std::string& text) {
+    const json line = parseJson<json>(text);
+    if (!line.is_object())
+        return fail(ErrorCode::InvalidArgument, "This line is not a JSON object, or nested too deep.");
+    Query query;
+    bool good = true;
+    for (const auto& [field, value] : line.items()) {
+        if (field == "top") {
+            const auto top = smallNumber(value, 0);
+            good = good && top;
+            query.top = top.value_or(0);
+        } else if (field == "ids") {
+            good = good && readNumbers(value, query.ids);
+        } else if (field == "positions") {
+            good = good && readNumbers(value, query.positions);
+        } else {
+            return fail(ErrorCode::InvalidArgument, "There is no field '" + field + "'.");
+        }
+    }
+    if (!good)
+        return fail(ErrorCode::InvalidArgument, "'ids' and 'positions' are lists of whole numbers of at least 0, 'top' "
+                                                "is one.");
     return query;
 }
 
@@ -174,6 +197,7 @@ int runLogits(const Options& o) {
         else
             printReadable(*answer);
     }
+    o.engine->writeStats(engine);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/model/chat_template.h"
 #include "engine/model/gguf_file.h"
 #include "engine/model/jinja/json_value.h"
+#include "engine/model/model_file.h"
 #include "engine/model/tokenizer.h"
 #include "engine/model/vocabulary_gguf.h"
 
@@ -24,7 +25,12 @@ Result<model::Vocabulary> readVocabulary(const std::string& path) {
     const auto file = model::GgufFile::open(path);
     if (!file)
         return tl::unexpected(file.error());
-    return model::vocabularyFromGguf(file->metadata());
+    if (file->metadata().integer("split.no").value_or(0) == 0)
+        return model::vocabularyFromGguf(file->metadata());
+    const auto whole = model::ModelFile::open(path); // only the first part has the metadata
+    if (!whole)
+        return tl::unexpected(whole.error());
+    return model::vocabularyFromGguf(whole->metadata());
 }
 
 std::shared_ptr<const model::Tokenizer> loadTokenizer(const std::string& path) {
@@ -39,9 +45,9 @@ Error wrongLine(std::string sentence) {
 class LineFields {
 public:
     static Result<LineFields> parse(const std::string& line) {
-        OrderedJson object = OrderedJson::parse(line, nullptr, false);
+        OrderedJson object = parseJson<OrderedJson>(line);
         if (!object.is_object())
-            return tl::unexpected(wrongLine("This line is not a JSON object."));
+            return tl::unexpected(wrongLine("This line is not a JSON object, or nested too deep."));
         return LineFields(std::move(object));
     }
     std::optional<OrderedJson> take(const std::string& name) {
@@ -157,9 +163,9 @@ Result<std::string> detokenizeLine(const model::Tokenizer& tokenizer, LineFields
     std::vector<TokenId> numbers;
     bool good = ids && ids->is_array();
     for (const OrderedJson& id : good ? *ids : OrderedJson::array()) {
-        const bool fits = id.is_number_integer() && id.get<std::int64_t>() >= 0 && id.get<std::int64_t>() <= INT32_MAX;
-        good = good && fits;
-        numbers.push_back(fits ? id.get<TokenId>() : 0);
+        const auto number = smallNumber(id, 0);
+        good = good && number;
+        numbers.push_back(number.value_or(0));
     }
     if (!good)
         return tl::unexpected(wrongLine("'ids' must be a list of token ids."));
@@ -281,13 +287,6 @@ struct RenderOptions {
     bool noGenerationPrompt = false, asJson = false;
 };
 
-OrderedJson readOrderedJson(const std::string& path) {
-    OrderedJson value = OrderedJson::parse(readTextFile(path), nullptr, false);
-    if (value.is_discarded())
-        throw CommandError("'" + path + "' is not valid JSON.");
-    return value;
-}
-
 RenderJob jobFromOptions(const RenderOptions& o) {
     RenderJob job;
     job.addGenerationPrompt = !o.noGenerationPrompt;
@@ -308,7 +307,7 @@ RenderJob jobFromOptions(const RenderOptions& o) {
         job.chatTemplate = valueOrThrow(model::ChatTemplate::compile(readTextFile(o.templateFile)));
     }
     if (!o.variablesFile.empty()) {
-        const OrderedJson variables = readOrderedJson(o.variablesFile);
+        const OrderedJson variables = readJsonFile<OrderedJson>(o.variablesFile);
         if (!variables.is_object())
             throw CommandError("'" + o.variablesFile + "' must hold a JSON object of template variables.");
         job.variables.update(variables);
@@ -326,7 +325,7 @@ int runRender(const RenderOptions& o) {
     RenderJob job = jobFromOptions(o);
     if (!o.linesFile.empty())
         return answerLines(o.linesFile, [&](LineFields& fields) { return renderLine(job, fields); });
-    job.messages = readOrderedJson(o.chatFile);
+    job.messages = readJsonFile<OrderedJson>(o.chatFile);
     const json answer = valueOrThrow(render(job));
     if (o.asJson)
         printJson(answer);

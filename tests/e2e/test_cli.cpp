@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // kvscope-cli as a program: exit status, what goes to which stream, batches.
+#include <QElapsedTimer>
 #include <QProcess>
 #include <QTest>
 #include <fstream>
@@ -108,6 +109,12 @@ private slots:
         unbuilt("--save-snapshot", "s");
         QTest::newRow("eager") << QStringList{"--prompt", "x", "--enforce-eager"} << 2 << "--enforce-eager";
         QTest::newRow("unknown") << QStringList{"--prompt", "x", "--bogus"} << 2 << "--bogus";
+        QTest::newRow("no value") << QStringList{"--prompt", "x", "--sinks"} << 2 << "--sinks";
+        QTest::newRow("minus") << QStringList{"--prompt", "x", "--seed", "-1"} << 2 << "--seed";
+        QTest::newRow("folder") << QStringList{"--prompt-file", "/"} << 1 << "'/'";
+        QTest::newRow("bias form") << QStringList{"--prompt", "x", "--logit-bias", "99999999999:3"} << 2
+                                   << "--logit-bias";
+        QTest::newRow("bias id") << QStringList{"--prompt", "x", "--logit-bias", "99999:3"} << 1 << "99999";
         QTest::newRow("value") << QStringList{"--prompt", "x", "--block-size", "24"} << 2 << "--block-size";
         QTest::newRow("no prompt") << QStringList{} << 2 << "--prompt";
         QTest::newRow("two prompts") << QStringList{"--prompt", "x", "--prompt-ids", "1"} << 2 << "--prompt-ids";
@@ -174,6 +181,123 @@ nonsense
             QVERIFY2(answers[i].contains("error"), answers[i].dump().c_str());
         QVERIFY(answers[0]["error"]["message"].get<std::string>().find("temprature") != std::string::npos);
         QVERIFY(!answers[7].contains("error"));
+    }
+
+    void circlesAnswerWhateverTheirLinesAskFor() {
+        const auto answers = batch(R"({"id": 1, "prompt": "x", "after": 1, "n": 3}
+{"id": 2, "prompt": "x", "fork_of": 1, "repeat": 4}
+{"id": 3, "fork_of": 4}
+{"id": 4, "prompt_ids": [99999]}
+{"id": 5, "prompt": "Say:", "repeat": 1, "max_tokens": 1}
+)");
+        QCOMPARE(answers.size(), std::size_t(5));
+        for (std::size_t i = 0; i < 4; ++i)
+            QVERIFY2(answers[i].contains("error"), answers[i].dump().c_str());
+        QCOMPARE(answers[4]["id"].get<std::string>(), std::string("5#1"));
+        QVERIFY(!answers[4].contains("error"));
+    }
+
+    void manyRepetitionsCostNoMoreThanTheirSteps() {
+        QElapsedTimer timer;
+        timer.start();
+        const auto answers = batch(R"({"id": "r", "prompt": "Say:", "max_tokens": 1, "repeat": 8000})");
+        QCOMPARE(answers.size(), std::size_t(8000));
+        QCOMPARE(answers.back()["id"].get<std::string>(), std::string("r#8000"));
+        QVERIFY2(timer.elapsed() < 20000, qPrintable(QString::number(timer.elapsed()))); // quadratic: minutes
+        QVERIFY(batch(R"({"id": "n", "prompt": "Say:", "n": 2000000000})")[0].contains("error"));
+    }
+
+    void jsonNestedWithoutEndIsRefused() {
+        const std::string deep = std::string(200000, '[') + std::string(200000, ']');
+        const auto answers =
+            batch("{\"id\": " + deep + ", \"prompt\": \"x\"}\n{\"prompt\": \"x\", \"max_tokens\": 1}\n");
+        QCOMPARE(answers.size(), std::size_t(2));
+        QVERIFY(answers[0].contains("error"));
+        QVERIFY(!answers[1].contains("error"));
+        const QString path = QString::fromStdString(m_dir.file("deep.jsonl"));
+        for (const char* field : {"messages", "extra", "text", "ids"}) {
+            std::ofstream(path.toStdString()) << "{\"" << field << "\": " << deep << "}\n";
+            for (const char* verb : {"render", "tokenize", "detokenize", "logits"}) {
+                const Outcome o = run({verb, "--model", m_model, "--jsonl", path});
+                QCOMPARE(o.status, 0);
+                QVERIFY(o.lines().at(0).contains("error"));
+            }
+        }
+    }
+
+    void idsAreWholeNumbersThatFit() {
+        const QString path = QString::fromStdString(m_dir.file("numbers.jsonl"));
+        std::ofstream(path.toStdString()) << "{\"ids\": [4294967297]}\n{\"ids\": [1.5]}\n{\"ids\": [true]}\n"
+                                             "{\"ids\": [1], \"top\": 1.5}\n{\"ids\": [1], \"positions\": [-1]}\n";
+        const auto answers = run({"logits", "--model", m_model, "--jsonl", path}).lines();
+        QCOMPARE(answers.size(), std::size_t(5));
+        for (const json& answer : answers)
+            QVERIFY2(answer.contains("error"), answer.dump().c_str());
+    }
+
+    void anOutputThatCannotBeWrittenIsAFailure_data() {
+        QTest::addColumn<QStringList>("arguments");
+        QTest::newRow("json") << QStringList{"generate", "--model", m_model, "--prompt", "Say:", "--json"};
+        QTest::newRow("text") << QStringList{"generate", "--model", m_model, "--prompt", "Say:"};
+        QTest::newRow("inspect") << QStringList{"inspect", m_model};
+        QTest::newRow("help") << QStringList{"--help"};
+    }
+    void anOutputThatCannotBeWrittenIsAFailure() {
+        QFETCH(QStringList, arguments);
+        QProcess process;
+        process.setStandardOutputFile("/dev/full");
+        process.start(QStringLiteral(KVSCOPE_BIN_DIR "/kvscope-cli"), arguments);
+        QVERIFY(process.waitForFinished(60000));
+        QCOMPARE(process.exitCode(), 1);
+        QVERIFY(process.readAllStandardError().contains("standard output"));
+    }
+
+    void linesEndNowhereElse() {
+        // U+0085, U+2028 and U+2029 end a line for many programs that read JSON lines.
+        const std::string text = "a\xC2\x85"
+                                 "b\xE2\x80\xA8"
+                                 "c\xE2\x80\xA9"
+                                 "d";
+        std::ofstream(m_dir.file("separators.jinja")) << text;
+        std::ofstream(m_dir.file("empty.json")) << "[]";
+        const Outcome o = run({"render", "--template", QString::fromStdString(m_dir.file("separators.jinja")), "--chat",
+                               QString::fromStdString(m_dir.file("empty.json")), "--json"});
+        QCOMPARE(o.lines()[0]["text"].get<std::string>(), text);
+        for (const char* separator : {"\xC2\x85", "\xE2\x80\xA8", "\xE2\x80\xA9"})
+            QVERIFY(o.out.find(separator) == std::string::npos);
+    }
+
+    void verbsThatAreNotBuiltAreNamed() {
+        for (const char* verb : {"bench", "eval", "trace", "plan", "import", "snapshots", "serve"}) {
+            const Outcome o = run({verb, "--whatever"});
+            QCOMPARE(o.status, 2);
+            QCOMPARE(o.err, std::string(verb) + " is not supported yet.\n");
+        }
+    }
+
+    void logitsOfTheWholeContextWithStats() {
+        const QString path = QString::fromStdString(m_dir.file("logits-stats.json"));
+        const Outcome o = run(
+            {"logits", "--model", m_model, "--max-model-len", "3", "--prompt-ids", "1,2,3", "--json", "--stats", path});
+        QVERIFY2(o.status == 0, o.err.c_str());
+        QCOMPARE(o.lines()[0]["positions"][0]["pos"].get<int>(), 2);
+        std::ifstream in(path.toStdString());
+        QCOMPARE(json::parse(in)["tokens"]["prefill"].get<int>(), 3);
+    }
+
+    void damagedWeightsEndTheRequestAndNotTheEngine() {
+        std::ifstream whole(m_model.toStdString(), std::ios::binary);
+        std::string bytes((std::istreambuf_iterator<char>(whole)), {});
+        // The last third of the file, all of it weights, becomes NaN.
+        std::fill(bytes.end() - static_cast<std::ptrdiff_t>(bytes.size() / 3), bytes.end(), '\xFF');
+        const QString path = QString::fromStdString(m_dir.file("nan.gguf"));
+        std::ofstream(path.toStdString(), std::ios::binary) << bytes;
+        const Outcome o = run({"generate", "--model", path, "--prompt", "Say:", "--json"});
+        QCOMPARE(o.status, 1);
+        QCOMPARE(o.lines()[0]["error"]["code"].get<std::string>(), std::string("corrupt"));
+        const Outcome logits = run({"logits", "--model", path, "--prompt-ids", "1,2"});
+        QCOMPARE(logits.status, 1);
+        QVERIFY(logits.err.find("damaged") != std::string::npos);
     }
 
     void statsAddUp() {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace kvscope::cli {
+
+/// Copying and printing JSON recurses, so that text nested without limit would end the program.
+inline constexpr std::size_t kMostNesting = 256;
+bool nestsTooDeep(std::string_view text);
+
+/// The value of the text; discarded (`is_discarded`) when it is not valid JSON or nested more than kMostNesting deep.
+template <class Json> Json parseJson(const std::string& text) {
+    return nestsTooDeep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
+}
+
+/// A whole number as it stands in the text: no fraction, no boolean, nothing cut to fit. None: it is something else.
+template <class Json> std::optional<std::int64_t> wholeNumber(const Json& value) {
+    if (!value.is_number_integer())
+        return std::nullopt;
+    if (value.is_number_unsigned() && value.template get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
+        return std::nullopt;
+    return value.template get<std::int64_t>();
+}
+
+/// The same, from `low` to the largest 32-bit number.
+template <class Json> std::optional<std::int32_t> smallNumber(const Json& value, std::int32_t low) {
+    const auto number = wholeNumber(value);
+    if (!number || *number < low || *number > std::numeric_limits<std::int32_t>::max())
+        return std::nullopt;
+    return static_cast<std::int32_t>(*number);
+}
+
+} // namespace kvscope::cli
