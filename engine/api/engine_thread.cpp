@@ -10,6 +10,7 @@
 #include "engine/api/step_abort.h"
 #include "engine/api/wake_up.h"
 #include "engine/base/channel.h"
+#include "engine/base/thread_name.h"
 #include "engine/base/triple_buffer.h"
 
 namespace kvscope::api {
@@ -98,6 +99,7 @@ struct EngineThread::Impl final : EngineListener {
 };
 
 void EngineThread::Impl::run() {
+    nameThisThread("kv-engine");
     Engine engine({clock, *this, observer, &abort, {}, {}});
     while (!stop.load()) {
         while (std::optional<Command> command = commands.pop()) {

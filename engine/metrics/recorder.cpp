@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "engine/base/thread_name.h"
 #include "engine/metrics/session_folder.h"
 
 namespace kvscope::metrics {
@@ -13,7 +14,10 @@ constexpr std::uint64_t kSegmentsPerCap = 8;
 
 Recorder::Recorder(RecorderOptions options) : m_options(std::move(options)), m_history(m_options.memory) {
     m_history.clear();
-    m_thread = std::thread([this] { run(); });
+    m_thread = std::thread([this] {
+        nameThisThread("kv-recorder");
+        run();
+    });
 }
 
 Recorder::~Recorder() {

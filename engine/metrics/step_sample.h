@@ -84,7 +84,7 @@ struct MemorySample {
     Nanos time = 0;
     std::uint64_t totalBytes = 0;     ///< MemTotal
     std::uint64_t availableBytes = 0; ///< MemAvailable
-    std::uint64_t processBytes = 0;   ///< Pss of this process (smaps_rollup)
+    std::uint64_t processBytes = 0;   ///< Pss of this process (smaps_rollup, moved by statm in between)
 };
 
 } // namespace kvscope::metrics

@@ -3,10 +3,15 @@
 // The caller's side of StoreThread: every call becomes a piece of work in the queue.
 #include "engine/store/store_thread.h"
 
+#include "engine/base/thread_name.h"
+
 namespace kvscope::store {
 
 StoreThread::StoreThread(const Clock& clock, StoreOptions options) : m_clock(clock), m_options(std::move(options)) {
-    m_thread = std::thread([this] { run(); });
+    m_thread = std::thread([this] {
+        nameThisThread("kv-store");
+        run();
+    });
 }
 
 StoreThread::~StoreThread() {

@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "engine/base/thread_name.h"
+
 namespace kvscope::kernels {
 
 namespace {
@@ -45,6 +47,7 @@ void KernelTeam::run(const std::function<void(int)>& body) {
 }
 
 void KernelTeam::work(int thread) {
+    nameThisThread("kv-team");
     std::int32_t seen = 0;
     for (;;) {
         waitWhile(m_epoch, seen);

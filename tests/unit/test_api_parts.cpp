@@ -130,6 +130,26 @@ private slots:
         QVERIFY(window.processBytes > 0 && window.processBytes < window.totalBytes);
         QCOMPARE(window.time, engine.time);
     }
+
+    /// The process's pages are summed up once a second; what it takes in between shows all the same.
+    void probeSeesGrowthBetweenTheSums() {
+        constexpr std::uint64_t kGrowth = 64 << 20;
+        MonotonicClock clock;
+        MemoryProbe probe(clock);
+        metrics::MemorySample before, after;
+        for (int i = 0; i < 500 && !probe.nextForWindow(before); ++i)
+            QTest::qSleep(10);
+        QVERIFY(before.time > 0);
+        std::vector<char> pages(kGrowth);
+        std::fill(pages.begin(), pages.end(), char(1));
+        const Nanos grown = clock.now();
+        for (int i = 0; i < 500 && after.time <= grown + 100'000'000; ++i)
+            if (!probe.nextForWindow(after))
+                QTest::qSleep(10);
+        QVERIFY2(after.processBytes > before.processBytes + kGrowth / 10 * 9,
+                 qPrintable(QString::number(after.processBytes)));
+        QVERIFY(pages.back() == 1);
+    }
 };
 
 QTEST_APPLESS_MAIN(TestApiParts)

@@ -6,6 +6,7 @@
 #include <QPainter>
 #include <QScrollBar>
 #include <algorithm>
+#include <cmath>
 
 #include "ui/widgets/button.h"
 
@@ -107,30 +108,50 @@ void ChatView::rowsChanged(const QModelIndex& first, const QModelIndex& last, co
     bool moved = false;
     for (int row = first.row(); row <= last.row(); ++row) {
         MessageItem& item = m_rows[std::size_t(row)].item;
-        const int before = item.height();
+        const QRect before = rowRect(row);
         const QRect tail = item.measured() ? item.tailRect() : QRect();
         if (item.measured())
             item.update(m_model->at(row), m_style, columnWidth(), appendedOnly);
         else
             item.guess(m_model->at(row), m_style, columnWidth());
-        moved = moved || item.height() != before;
-        if (moved)
-            continue;
-        const QPoint at = rowRect(row).topLeft();
-        double& shownRate = m_rows[std::size_t(row)].shownRate;
-        const double rate = m_model->at(row).tokensPerSecond;
-        if (appendedOnly && tail.isValid()) {
-            // Words that come at the end change the last line, nothing above; and the receipt when the speed did.
-            viewport()->update(tail.united(item.tailRect()).translated(at));
-            if (rate != shownRate)
-                viewport()->update(item.partRect(MessagePart::Receipt).translated(at));
+        if (item.height() == before.height()) {
+            repaintRow(row, appendedOnly ? tail : QRect());
+        } else if (appendedOnly && tail.isValid() && first == last && row + 1 == int(m_rows.size()) && m_follow) {
+            m_rows[std::size_t(row)].shownRate = m_model->at(row).tokensPerSecond;
+            settle(keep);
+            return pushUp(before.top() - rowRect(row).top(), before.top() + tail.top());
         } else {
-            viewport()->update(rowRect(row).adjusted(-kSidePadding, 0, kSidePadding, 0));
+            moved = true;
         }
-        shownRate = rate;
     }
     if (moved)
         relayout(keep);
+}
+
+/// `oldTail`: where the last line stood before words came at the end, and nothing else changed; empty otherwise.
+void ChatView::repaintRow(int row, const QRect& oldTail) {
+    Row& r = m_rows[std::size_t(row)];
+    const QPoint at = rowRect(row).topLeft();
+    const double rate = m_model->at(row).tokensPerSecond;
+    if (oldTail.isValid()) {
+        viewport()->update(oldTail.united(r.item.tailRect()).translated(at));
+        if (rate != r.shownRate)
+            viewport()->update(r.item.partRect(MessagePart::Receipt).translated(at));
+    } else {
+        viewport()->update(rowRect(row).adjusted(-kSidePadding, 0, kSidePadding, 0));
+    }
+    r.shownRate = rate;
+}
+
+/// New lines at the end push up what stands above them: those pixels are moved, and only what lies below `tailTop`,
+/// where the last line began before, is painted again.
+void ChatView::pushUp(int by, int tailTop) {
+    const bool wholePixels = devicePixelRatioF() == std::floor(devicePixelRatioF());
+    if (by <= 0 || tailTop <= by || m_newest->isVisible() || !wholePixels)
+        return viewport()->update();
+    const int width = viewport()->width();
+    viewport()->scroll(0, -by, QRect(0, 0, width, tailTop));
+    viewport()->update(0, tailTop - by, width, viewport()->height() - tailTop + by);
 }
 
 // ---- geometry ----
@@ -194,7 +215,7 @@ void ChatView::updateScrollBar() {
 
 /// Guessed rows near the screen get their real height; what is far away gives its layouts back. Measuring moves rows,
 /// which may bring others onto the screen, so it goes on until nothing changes.
-void ChatView::relayout(const Anchor& keep) {
+void ChatView::settle(const Anchor& keep) {
     if (m_relaying)
         return;
     m_relaying = true;
@@ -219,6 +240,12 @@ void ChatView::relayout(const Anchor& keep) {
     }
     m_relaying = false;
     placeNewestButton();
+}
+
+void ChatView::relayout(const Anchor& keep) {
+    if (m_relaying)
+        return;
+    settle(keep);
     viewport()->update();
 }
 

@@ -96,7 +96,10 @@ private:
     void place();                ///< y of all rows
     Anchor anchor() const;
     void restore(const Anchor& anchor);
-    void relayout(const Anchor& keep);
+    void relayout(const Anchor& keep); ///< settles and paints all again
+    void settle(const Anchor& keep);
+    void repaintRow(int row, const QRect& oldTail);
+    void pushUp(int by, int tailTop);
     int contentHeight() const;
     int rowAt(int y) const; ///< content coordinate; -1 outside
     void updateScrollBar();

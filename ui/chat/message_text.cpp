@@ -123,6 +123,7 @@ const QTextLayout& MessageText::layoutOf(const Block& block) const {
     if (code)
         option.setTabStopDistance(QFontMetricsF(m_style.code).horizontalAdvance(QLatin1Char(' ')) * 4);
     block.layout->setTextOption(option);
+    block.layout->setCacheEnabled(true); // shaped once, painted often; what is out of sight is released as a whole
     const int lineHeight = lineHeightOf(block);
     const double width = std::max(20.0, m_width - 2 * indentOf(block));
     block.layout->beginLayout();
@@ -187,7 +188,7 @@ void MessageText::paint(QPainter& painter, QPointF origin, const QRectF& clip, c
             paintCard(painter, origin, std::size_t(block - m_blocks.begin()), colors);
         onCard = code;
         if (isText(*block))
-            paintBlock(painter, origin + QPointF(indentOf(*block), block->y), *block, colors, selection, lit);
+            paintBlock(painter, origin + QPointF(indentOf(*block), block->y), clip, *block, colors, selection, lit);
     }
 }
 
@@ -222,12 +223,12 @@ void MessageText::paintCard(QPainter& painter, QPointF origin, std::size_t insid
                      language);
 }
 
-void MessageText::paintBlock(QPainter& painter, QPointF origin, const Block& block, const Colors& colors,
-                             TextRange selection, TextRange lit) const {
+void MessageText::paintBlock(QPainter& painter, QPointF origin, const QRectF& clip, const Block& block,
+                             const Colors& colors, TextRange selection, TextRange lit) const {
     paintRange(painter, origin, block, lit, colors.lit);
     paintRange(painter, origin, block, selection, colors.selection);
     painter.setPen(block.kind == Kind::Code ? colors.code : colors.text);
-    layoutOf(block).draw(&painter, origin);
+    layoutOf(block).draw(&painter, origin, {}, clip);
 }
 
 void MessageText::paintRange(QPainter& painter, QPointF body, const Block& block, TextRange range,

@@ -87,8 +87,8 @@ private:
     int lineHeightOf(const Block& block) const;
     double indentOf(const Block& block) const;
     void paintCard(QPainter& painter, QPointF origin, std::size_t inside, const Colors& colors) const;
-    void paintBlock(QPainter& painter, QPointF origin, const Block& block, const Colors& colors, TextRange selection,
-                    TextRange lit) const;
+    void paintBlock(QPainter& painter, QPointF origin, const QRectF& clip, const Block& block, const Colors& colors,
+                    TextRange selection, TextRange lit) const;
     void paintRange(QPainter& painter, QPointF body, const Block& block, TextRange range, const QColor& color) const;
     const Block* blockAt(int position) const;
 

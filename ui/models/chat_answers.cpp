@@ -323,10 +323,8 @@ void ChatController::setLength(ChatSession& s, std::int64_t tokens) {
         return;
     s.context.length = tokens;
     s.context.thisTurn = std::max<std::int64_t>(0, tokens - s.context.cached);
-    if (s.answerRow >= 0 && s.answerRow < s.model->size() && s.request.valid()) {
-        const auto first = s.answer().tokenRange.first;
-        s.model->edit(s.answerRow, [&](ChatMessage& m) { m.tokenRange = {first, std::max(first, tokens)}; });
-    }
+    if (s.answerRow >= 0 && s.answerRow < s.model->size() && s.request.valid())
+        s.model->setTokenEnd(s.answerRow, tokens);
     if (&s == m_current)
         emit contextChanged();
 }

@@ -70,6 +70,12 @@ void ChatModel::appendTokens(int row, const QString& text, const std::vector<Tok
     note(row, true);
 }
 
+void ChatModel::setTokenEnd(int row, std::int64_t end) {
+    auto& range = m_messages[std::size_t(row)].tokenRange;
+    range.second = std::max(range.first, end);
+    note(row, true);
+}
+
 void ChatModel::note(int row, bool appendedOnly) {
     const auto it = std::find_if(m_changes.begin(), m_changes.end(), [row](const Change& c) { return c.row == row; });
     if (it == m_changes.end())

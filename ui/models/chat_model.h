@@ -31,6 +31,8 @@ public:
     void edit(int row, const std::function<void(ChatMessage&)>& change);
     /// More of an answer. Tokens may be ahead of the text.
     void appendTokens(int row, const QString& text, const std::vector<TokenId>& tokens, double tokensPerSecond);
+    /// The message reaches up to token `end` of its sequence now. Nothing that is drawn depends on how far it reaches.
+    void setTokenEnd(int row, std::int64_t end);
     /// One dataChanged per changed row. `Qt::DisplayRole` alone in its roles: only text was appended.
     void flush();
     bool dirty() const { return !m_changes.empty(); }

@@ -134,6 +134,8 @@ private slots:
         QSignalSpy changed(&model, &QAbstractItemModel::dataChanged);
         for (int i = 0; i < 50; ++i)
             model.appendTokens(row, QStringLiteral("ab"), {i}, 10.0);
+        model.setTokenEnd(row, 50); // comes with every burst, and shows nowhere
+        QCOMPARE(model.at(row).tokenRange.second, std::int64_t(50));
         QCOMPARE(changed.size(), 0);
         model.flush();
         QCOMPARE(changed.size(), 1);

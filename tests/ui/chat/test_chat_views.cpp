@@ -6,6 +6,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPlainTextEdit>
+#include <QScreen>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTest>
@@ -111,6 +112,30 @@ private slots:
         QVERIFY(!view.atEnd());
         QTest::keyClick(&view, Qt::Key_End);
         QVERIFY(view.atEnd());
+    }
+
+    /// A new line moves the pixels of those above it: what stands on the screen is what a fresh painting would show.
+    void whatIsScrolledIsWhatWouldBePainted() {
+        ChatModel model;
+        fill(model, 3);
+        ChatView view(m_theme);
+        view.resize(600, 500);
+        view.setModel(&model);
+        const int row = model.append(message(MessageRole::Assistant, {}, MessageStatus::Writing));
+        view.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&view));
+        const QStringList pieces = {"some ", "words and ", "longer-words-that-wrap ", "\n\n", "```cpp\n", "int i;\n",
+                                    "```",   "\n"};
+        for (int i = 0; i < 160; ++i) {
+            const bool code = i % 40 >= 30;
+            model.appendTokens(row, code ? pieces[3 + i % 5] : pieces[i % 3], {i}, 20 + i / 10);
+            model.setTokenEnd(row, i + 1);
+            model.flush();
+            QCoreApplication::processEvents();
+            const QImage screen =
+                view.screen()->grabWindow(view.winId()).toImage().convertToFormat(QImage::Format_RGB32);
+            QCOMPARE(screen, view.grab().toImage().convertToFormat(QImage::Format_RGB32));
+        }
     }
 
     /// Rows above are only guessed until they come near the screen: measuring them must not push what is seen.
