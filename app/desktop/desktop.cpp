@@ -98,12 +98,16 @@ void Desktop::connectWindow() {
     connect(&m_chat, &ui::ChatController::stateChanged, this, &Desktop::retime);
     connect(&m_chat, &ui::ChatController::currentChanged, this, &Desktop::retime);
     connect(&m_bridge, &StoreBridge::trouble, this, [this](const QString& path, const QString& sentence, int waiting) {
-        const QString detail = waiting > 0
-                                   ? tr("%1. %2 changes wait and are tried again by themselves; nothing is lost "
-                                        "while the program runs.")
-                                         .arg(path, ui::formatNumber(waiting))
-                                   : path;
-        m_window->setStoreTrouble(sentence, detail);
+        QStringList detail;
+        if (!sentence.contains(path))
+            detail << path + QLatin1Char('.');
+        if (waiting > 0)
+            detail << (waiting == 1 ? tr("1 change waits and is tried again by itself; nothing is lost while the "
+                                         "program runs.")
+                                    : tr("%1 changes wait and are tried again by themselves; nothing is lost while "
+                                         "the program runs.")
+                                          .arg(ui::formatNumber(waiting)));
+        m_window->setStoreTrouble(sentence, detail.join(QLatin1Char(' ')));
     });
 }
 

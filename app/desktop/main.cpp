@@ -3,6 +3,7 @@
 // kvscope: the desktop program.
 #include <QApplication>
 #include <QDir>
+#include <QMessageBox>
 #include <QTemporaryDir>
 #include <cstdio>
 
@@ -11,6 +12,8 @@
 #include "app/desktop/display.h"
 #include "app/desktop/options.h"
 #include "app/desktop/single_instance.h"
+#include "ui/theme/apply_theme.h"
+#include "ui/window/appearance.h"
 
 using namespace kvscope;
 using namespace kvscope::desktop;
@@ -22,6 +25,19 @@ constexpr int kFailed = 1;
 int complain(const std::string& sentence) {
     std::fprintf(stderr, "%s\n", sentence.c_str());
     return kFailed;
+}
+
+/// The same for someone who started the program from a menu and sees no terminal.
+int complainInWindow(const std::string& sentence, const std::string& dataDir) {
+    QSettings settings(QString::fromStdString(dataDir) + QStringLiteral("/window.ini"), QSettings::IniFormat);
+    const ui::Appearance appearance(settings);
+    ui::applyTheme(*qApp, ui::Theme::load(appearance.kind()));
+    const int status = complain(sentence);
+    QMessageBox box(QMessageBox::Critical, QStringLiteral("KVScope"), QString::fromStdString(sentence),
+                    QMessageBox::Close);
+    box.setTextFormat(Qt::PlainText);
+    box.exec();
+    return status;
 }
 
 /// A model file of the user's folder for the demo: the one named, or the first.
@@ -57,7 +73,7 @@ int runWindow(const Options& options) {
         if (folder.error().code == ErrorCode::Busy &&
             SingleInstance::raiseOther(QString::fromStdString(other.socketPath())))
             return 0; // the window that is open already has been raised
-        return complain(folder.error().message);
+        return complainInWindow(folder.error().message, other.path());
     }
     Desktop desktop(*folder, folder->modelsPath(), options.engine);
     SingleInstance instance;

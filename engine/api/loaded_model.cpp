@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "engine/api/backend_reason.h"
 #include "engine/exec/weight_loader.h"
 #include "engine/model/vocabulary_gguf.h"
 
@@ -159,7 +160,7 @@ private:
         info.fingerprint = weights->fingerprint.text();
         info.weightsBytes = m_out->backend->memory().weights;
         info.backend = m_out->backend->describe();
-        info.backendReason = "This version computes on the processor only.";
+        info.backendReason = cpuReason();
         return {};
     }
 

@@ -65,7 +65,7 @@ struct ModelInfo {
     std::int32_t blockSize = 0, numBlocks = 0, maxSequences = 0;
     std::string poolRule;      ///< what decided the number of blocks: "8 x max-model-len", "--num-blocks", ...
     std::string backend;       ///< "CPU, 2 threads, AVX-512 (VNNI)"
-    std::string backendReason; ///< "no CUDA driver found"
+    std::string backendReason; ///< why this one, the rest of "CPU: ...": "no CUDA driver found"
     bool hasChatTemplate = false;
     double loadMs = 0;
 };

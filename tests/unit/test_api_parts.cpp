@@ -2,6 +2,7 @@
 #include <QTest>
 #include <thread>
 
+#include "engine/api/backend_reason.h"
 #include "engine/api/memory_probe.h"
 #include "engine/api/step_abort.h"
 #include "engine/api/step_time.h"
@@ -39,6 +40,12 @@ const RequestId kA(1), kB(2), kC(3);
 class TestApiParts : public QObject {
     Q_OBJECT
 private slots:
+    void saysWhyTheCpu() {
+        QCOMPARE(cpuReason("libkvscope-no-such-driver.so.1"), std::string("no CUDA driver found"));
+        // Any library that is there stands for the driver.
+        QCOMPARE(cpuReason("libc.so.6"), std::string("this build has no CUDA backend"));
+    }
+
     void abortsOnlyWhenTheLastMemberIsCancelled() {
         CountingBackend backend;
         StepAbort abort;

@@ -4,7 +4,6 @@
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QMenu>
 #include <QMimeData>
 #include <QPainter>
@@ -19,6 +18,7 @@
 #include "ui/models/chat_settings.h"
 #include "ui/models/format.h"
 #include "ui/widgets/button.h"
+#include "ui/widgets/elided_label.h"
 #include "ui/widgets/empty_state.h"
 #include "ui/widgets/icon_button.h"
 
@@ -48,7 +48,7 @@ ChatPanel::ChatPanel(ChatController* controller, ModelListModel* models, const T
     , m_theme(theme)
     , m_controller(controller)
     , m_models(models)
-    , m_title(new QLabel(this))
+    , m_title(new ElidedLabel(this))
     , m_settingsButton(new Button(QString(), Button::Kind::Ghost, theme, this))
     , m_more(new IconButton(Icon::More, tr("More"), theme, this, 20))
     , m_notices(new QVBoxLayout)
@@ -109,11 +109,7 @@ void ChatPanel::buildHead(QVBoxLayout* column) {
     auto* head = new QHBoxLayout;
     head->setContentsMargins(20, 8, 12, 8);
     head->setSpacing(4);
-    QFont font = textFont(TextRole::Chat, QFont::DemiBold);
-    m_title->setFont(font);
-    m_title->setTextFormat(Qt::PlainText);
-    m_title->setMinimumWidth(40);
-    m_title->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    m_title->setFont(textFont(TextRole::Chat, QFont::DemiBold));
     head->addWidget(m_title, 1);
     m_settingsButton->setText(tr("Settings"));
     m_settingsButton->setGlyph(Icon::Sliders);
@@ -156,30 +152,34 @@ void ChatPanel::showCurrent() {
 
 void ChatPanel::refresh() {
     const Conversation& conversation = m_controller->current().conversation;
-    m_fullTitle = conversation.title.isEmpty() ? tr("New chat") : conversation.title;
-    m_title->setText(m_title->fontMetrics().elidedText(m_fullTitle, Qt::ElideRight, m_title->width()));
-    m_title->setToolTip(m_fullTitle);
+    m_title->setText(conversation.title.isEmpty() ? tr("New chat") : conversation.title);
     m_more->setVisible(conversation.id != kNoId);
     const bool empty = m_controller->messages()->size() == 0;
     const bool ready = m_controller->modelReady();
     const bool loading = m_loading >= 0;
     m_empty->setText(loading ? tr("Loading %1, %2").arg(m_loadingName, formatPercent(m_loading))
                              : tr("Send a message and watch its blocks appear"));
-    if (empty && !ready && !loading)
+    if (empty && !ready && !loading && !m_engineStopped)
         m_stack->setCurrentWidget(m_firstStart);
     else if (empty && m_controller->current().loaded)
         m_stack->setCurrentWidget(m_emptyPage);
     else
         m_stack->setCurrentWidget(m_view);
-    const QString hint = ready     ? QString()
-                         : loading ? tr("The model is loading, %1").arg(formatPercent(m_loading))
-                                   : tr("Choose a model first");
+    const QString hint = ready             ? QString()
+                         : loading         ? tr("The model is loading, %1").arg(formatPercent(m_loading))
+                         : m_engineStopped ? tr("Restart the engine first")
+                                           : tr("Choose a model first");
     m_composer->setState(m_controller->canSend(), m_controller->answering(), hint);
 }
 
 void ChatPanel::setLoading(double fraction, const QString& name) {
     m_loading = fraction;
     m_loadingName = name;
+    refresh();
+}
+
+void ChatPanel::setEngineStopped(bool stopped) {
+    m_engineStopped = stopped;
     refresh();
 }
 
@@ -248,11 +248,6 @@ void ChatPanel::dropEvent(QDropEvent* event) {
         return;
     event->acceptProposedAction();
     emit modelChosen(path);
-}
-
-void ChatPanel::resizeEvent(QResizeEvent* event) {
-    QWidget::resizeEvent(event);
-    m_title->setText(m_title->fontMetrics().elidedText(m_fullTitle, Qt::ElideRight, m_title->width()));
 }
 
 void ChatPanel::paintEvent(QPaintEvent*) {

@@ -9,7 +9,6 @@
 #include "ui/models/model_list_model.h"
 #include "ui/theme/apply_theme.h"
 
-class QLabel;
 class QStackedWidget;
 class QVBoxLayout;
 
@@ -18,6 +17,7 @@ namespace kvscope::ui {
 class Button;
 class ChatView;
 class Composer;
+class ElidedLabel;
 class EmptyState;
 class FirstStart;
 class IconButton;
@@ -39,6 +39,8 @@ public:
     void clearNotice(const QString& subject);
     /// While a model loads: fraction 0..1; < 0 = none is loading.
     void setLoading(double fraction, const QString& name);
+    /// There is a model, but it has to be restarted before it answers.
+    void setEngineStopped(bool stopped);
     void setTextSize(int pixels);
     void showSettings();
     void setTheme(const Theme& theme) override;
@@ -53,7 +55,6 @@ protected:
     void paintEvent(QPaintEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
-    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void buildHead(QVBoxLayout* column);
@@ -66,8 +67,7 @@ private:
     Theme m_theme;
     ChatController* m_controller;
     ModelListModel* m_models;
-    QLabel* m_title;
-    QString m_fullTitle;
+    ElidedLabel* m_title;
     Button* m_settingsButton;
     IconButton* m_more;
     QVBoxLayout* m_notices;
@@ -82,6 +82,7 @@ private:
     QMap<qint64, QString> m_drafts; ///< of the chats that are not shown, by draftKey
     qint64 m_shownDraft = 0, m_shownSession = 0;
     double m_loading = -1;
+    bool m_engineStopped = false;
     QString m_loadingName;
 };
 

@@ -72,7 +72,8 @@ void ModelDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
     const QRect inner = row.adjusted(12, 6, -12, -6);
     const QRect mark(inner.right() - kMarkWidth + 1, inner.top(), kMarkWidth, inner.height());
     const QRect room(mark.left() - 8 - kRoomWidth, inner.top(), kRoomWidth, inner.height());
-    const QRect words(inner.left(), inner.top(), room.left() - 12 - inner.left(), inner.height());
+    const int end = index.data(Model::FitRole).toString().isEmpty() ? mark.left() - 8 : room.left() - 12;
+    const QRect words(inner.left(), inner.top(), end - inner.left(), inner.height());
     const QFont name = textFont(TextRole::Control, QFont::Medium);
     painter->setFont(name);
     painter->setPen(fits ? m_theme.text1 : m_theme.text3);
@@ -148,12 +149,10 @@ QSize ModelListView::sizeHint() const {
 // ---- popup ----
 
 ModelPicker::ModelPicker(ModelListModel* model, const Theme& theme, QWidget* parent)
-    : QFrame(parent, Qt::Popup | Qt::FramelessWindowHint)
-    , m_theme(theme)
+    : Popup(theme, parent)
     , m_model(model)
     , m_list(new ModelListView(model, theme, this))
     , m_empty(label(tr("No model in %1").arg(model->folder()), "hint", textFont(TextRole::Table), this)) {
-    setAttribute(Qt::WA_TranslucentBackground);
     setFixedWidth(480);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(8, 8, 8, 8);
@@ -185,15 +184,6 @@ void ModelPicker::popupBelow(QWidget* anchor) {
     move(at);
     show();
     m_list->setFocus();
-}
-
-void ModelPicker::setTheme(const Theme& theme) {
-    m_theme = theme;
-    update();
-}
-
-void ModelPicker::paintEvent(QPaintEvent*) {
-    paintCard(*this, rect(), m_theme.kind == ThemeKind::Light ? m_theme.bg1 : m_theme.bg3, m_theme.line2);
 }
 
 // ---- first start ----

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QFrame>
 #include <QListView>
 #include <QStyledItemDelegate>
 
 #include "ui/models/model_list_model.h"
 #include "ui/theme/apply_theme.h"
+#include "ui/widgets/popup.h"
 
 class QLabel;
 
@@ -47,22 +47,17 @@ private:
 };
 
 /// Popup below the model button.
-class ModelPicker final : public QFrame, public Themed {
+class ModelPicker final : public Popup {
     Q_OBJECT
 public:
     ModelPicker(ModelListModel* model, const Theme& theme, QWidget* parent = nullptr);
     void popupBelow(QWidget* anchor);
-    void setTheme(const Theme& theme) override;
 
 signals:
     void chosen(const QString& path);
     void openRequested();
 
-protected:
-    void paintEvent(QPaintEvent* event) override;
-
 private:
-    Theme m_theme;
     ModelListModel* m_model;
     ModelListView* m_list;
     QLabel* m_empty;

@@ -5,7 +5,6 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QLineEdit>
-#include <QPainter>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QScreen>
@@ -37,10 +36,8 @@ QLabel* label(const QString& text, const char* name, const QFont& font, QWidget*
 } // namespace
 
 SettingsPanel::SettingsPanel(const Theme& theme, QWidget* parent)
-    : QFrame(parent, Qt::Popup | Qt::FramelessWindowHint)
-    , m_theme(theme)
+    : Popup(theme, parent)
     , m_prompt(new QPlainTextEdit(this)) {
-    setAttribute(Qt::WA_TranslucentBackground);
     setFixedWidth(kWidth);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(16, 14, 16, 14);
@@ -88,6 +85,8 @@ QWidget* SettingsPanel::makeRow(const SettingField& field) {
     grid->addWidget(name, 0, 0);
     grid->addWidget(option, 0, 1, Qt::AlignVCenter);
     grid->addWidget(edit, 0, 2);
+    message->setWordWrap(false);
+    message->setContentsMargins(0, 4, 0, 0); // clear of the focus ring
     grid->addWidget(message, 1, 0, 1, 3, Qt::AlignRight);
     grid->setColumnStretch(1, 1);
     m_rows.push_back({edit, message});
@@ -143,9 +142,14 @@ void SettingsPanel::popupBelow(QWidget* anchor) {
     m_prompt->setFocus();
 }
 
+/// As high as the wrapped words need at this width: Qt asks for the height at the width of the unwrapped ones.
+QSize SettingsPanel::sizeHint() const {
+    return {kWidth, layout()->totalHeightForWidth(kWidth)};
+}
+
 /// The system prompt counts when the panel closes: while typing, every keystroke would be another prompt.
 void SettingsPanel::hideEvent(QHideEvent* event) {
-    QFrame::hideEvent(event);
+    Popup::hideEvent(event);
     const QString prompt = m_prompt->toPlainText();
     if (prompt == m_lastPrompt)
         return;
@@ -159,19 +163,6 @@ QLineEdit* SettingsPanel::field(SettingField::Id id) const {
 
 QLabel* SettingsPanel::message(SettingField::Id id) const {
     return m_rows[std::size_t(id)].message;
-}
-
-void SettingsPanel::setTheme(const Theme& theme) {
-    m_theme = theme;
-    update();
-}
-
-void SettingsPanel::paintEvent(QPaintEvent*) {
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(m_theme.line2);
-    painter.setBrush(m_theme.kind == ThemeKind::Light ? m_theme.bg1 : m_theme.bg3);
-    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8);
 }
 
 } // namespace kvscope::ui

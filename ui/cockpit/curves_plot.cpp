@@ -17,6 +17,7 @@ constexpr int kAxisHeight = 16;
 constexpr int kFourStripsFrom = 196; // the fourth needs 40 px to be read
 constexpr double kZoomStep = 1.25;
 constexpr int kBadgeWidth = 40, kBadgeHeight = 14;
+constexpr int kTimeLabel = 44; // room that a label of the time axis keeps
 
 /// A drawing on a layer of the plot.
 class Drawing final : public QCPLayerable {
@@ -155,10 +156,11 @@ void CurvesPlot::drawTimeAxis(QPainter& p) const {
     const double seconds = double(m_window.span()) * 1e-9;
     const bool minutes = seconds >= 120;
     const double unit = minutes ? 60 : 1;
-    double step = 1; // of the unit, so that five or six labels stand on the axis
+    const double most = std::min(6, last.width() / kTimeLabel);
+    double step = 1; // of the unit, so that six labels stand on the axis, or as many as have room
     for (const double candidate : {1.0, 2.0, 5.0, 10.0, 20.0, 30.0}) {
         step = candidate;
-        if (seconds / unit / candidate <= 6)
+        if (seconds / unit / candidate <= most)
             break;
     }
     p.setFont(PlotTheme::tickFont());
@@ -166,10 +168,13 @@ void CurvesPlot::drawTimeAxis(QPainter& p) const {
     const int top = last.bottom() + 2;
     const double whole = seconds / unit;
     const QString first = minutes ? tr("−%1 min") : tr("−%1 s");
-    p.drawText(QRect(last.left(), top, 80, kBadgeHeight), Qt::AlignLeft | Qt::AlignVCenter,
-               first.arg(formatDecimal(whole, std::fmod(whole, 1) > 0.05 ? 1 : 0)));
+    QRectF taken;
+    p.drawText(QRectF(last.left(), top, 80, kBadgeHeight), Qt::AlignLeft | Qt::AlignVCenter,
+               first.arg(formatDecimal(whole, std::fmod(whole, 1) > 0.05 ? 1 : 0)), &taken);
     for (double back = std::floor((whole - step * 0.75) / step) * step; back > 0; back -= step) {
         const double x = last.left() + (1 - back / whole) * last.width();
+        if (x - kTimeLabel / 2.0 < taken.right())
+            continue;
         p.drawText(QRectF(x - 30, top, 60, kBadgeHeight), Qt::AlignCenter, kMinus + formatDecimal(back, 0));
     }
 }

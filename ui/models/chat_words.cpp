@@ -136,7 +136,7 @@ QString shortTime(qint64 thenMs, qint64 nowMs) {
 }
 
 QString titleFrom(const QString& firstMessage) {
-    constexpr qsizetype kLimit = 48;
+    constexpr qsizetype kLimit = 120; // each view elides to the room that it has
     const QString line = firstMessage.simplified();
     if (line.isEmpty())
         return tr("New chat");

@@ -35,6 +35,16 @@ QString modelDisplayName(const QString& path) {
 
 namespace {
 
+/// The row names the file already: "/home/u/x.gguf has the architecture ..." goes on as "has the architecture ...".
+QString withoutPath(const QString& sentence, const QString& path) {
+    if (!sentence.startsWith(path))
+        return sentence;
+    QString rest = sentence.mid(path.size());
+    if (rest.startsWith(QLatin1Char(':')))
+        rest.remove(0, 1);
+    return rest.trimmed();
+}
+
 double share(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0.0 : std::min(1.0, double(part) / double(whole));
 }
@@ -66,15 +76,16 @@ QVariant ModelListModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
         return e.name;
     case Qt::ToolTipRole:
+        return e.error.isEmpty() ? e.path : e.error;
     case PathRole:
         return e.path;
     case DetailRole:
         if (!e.error.isEmpty())
-            return e.error;
+            return withoutPath(e.error, e.path);
         if (!e.probed)
             return tr("Looking into the file");
         if (!e.probe.problem.empty())
-            return QString::fromStdString(e.probe.problem);
+            return withoutPath(QString::fromStdString(e.probe.problem), e.path);
         if (e.probe.missingBytes > 0)
             return tr("%1 · lacks %2").arg(formatBytes(e.probe.weightsBytes), formatBytes(e.probe.missingBytes));
         return tr("%1 · %2 · %3 per token")

@@ -31,15 +31,6 @@ namespace {
 
 constexpr int kSaidMs = 10000;
 
-/// The engine's reason as a part of a sentence: "CPU: no CUDA driver found".
-QString phrase(QString sentence) {
-    while (sentence.endsWith(QLatin1Char('.')))
-        sentence.chop(1);
-    if (sentence.size() > 1 && sentence[1].isLower())
-        sentence[0] = sentence[0].toLower();
-    return sentence;
-}
-
 } // namespace
 
 // ---- menu ----
@@ -166,6 +157,8 @@ void MainWindow::onLoading(const api::LoadingEvent& event) {
     m_top->model()->setLoading(event.fraction);
     m_top->setNarrow(m_class == WindowClass::Minimum);
     m_chatPanel->clearNotice(QStringLiteral("model"));
+    m_chatPanel->clearNotice(QStringLiteral("engine"));
+    m_chatPanel->setEngineStopped(false);
     m_chatPanel->setLoading(event.fraction, name);
 }
 
@@ -180,6 +173,7 @@ void MainWindow::onLoaded(const api::ModelInfo& info) {
     m_chatPanel->setLoading(-1, {});
     m_chatPanel->clearNotice(QStringLiteral("model"));
     m_chatPanel->clearNotice(QStringLiteral("engine"));
+    m_chatPanel->setEngineStopped(false);
     if (!info.hasChatTemplate)
         m_chatPanel->notice(QStringLiteral("model"), MessageBox::Kind::Warn,
                             tr("This model has no chat template: it continues text, it does not answer"),
@@ -204,6 +198,7 @@ void MainWindow::onLoadFailed(const api::LoadFailedEvent& event) {
 
 void MainWindow::onFaulted(const api::FaultedEvent& event) {
     const QString sentence = QString::fromStdString(event.message);
+    m_chatPanel->setEngineStopped(true);
     m_chatPanel->notice(
         QStringLiteral("engine"), MessageBox::Kind::Danger, tr("The engine stopped: %1").arg(sentence),
         tr("All chats are saved. Restarting takes about as long as loading did, %1, and reads open chats again.")
@@ -264,10 +259,12 @@ void MainWindow::refreshStatus() {
     if (m_hasModel) {
         facts.model = modelDisplayName(QString::fromStdString(m_model.path));
         const QString backend = QString::fromStdString(m_model.backend);
-        const QString reason = phrase(QString::fromStdString(m_model.backendReason));
+        const QString reason = QString::fromStdString(m_model.backendReason);
         facts.backend = reason.isEmpty() ? backend : tr("%1: %2").arg(backend.section(QLatin1Char(','), 0, 0), reason);
         facts.backendDetail = backend;
         facts.context = m_parts.chat.context();
+    } else {
+        facts.model = tr("No model");
     }
     facts.tokensPerSecond = m_parts.chat.tokensPerSecond();
     if (const metrics::StepSample* sample = m_parts.cockpit.latest()) {

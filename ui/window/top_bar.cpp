@@ -62,7 +62,7 @@ void ModelButton::setTheme(const Theme& theme) {
 }
 
 QSize ModelButton::sizeHint() const {
-    const int name = std::min(280, QFontMetrics(nameFont()).horizontalAdvance(shownName()));
+    const int name = std::min(280, QFontMetrics(nameFont()).horizontalAdvance(shownName()) + 1);
     const QString note = m_loading >= 0 ? formatPercent(1) : m_quantization;
     const int noteWidth = note.isEmpty() ? 0 : QFontMetrics(noteFont()).horizontalAdvance(note) + kGap;
     return {10 + kGlyph + kGap + name + noteWidth + kGap + kGlyph + 8, kModelHeight};
