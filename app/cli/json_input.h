@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json_nesting.h"
+
 namespace kvscope::cli {
 
-/// Copying and printing JSON recurses, so that text nested without limit would end the program.
-inline constexpr std::size_t kMostNesting = 256;
-bool nestsTooDeep(std::string_view text);
-
-/// The value of the text; discarded (`is_discarded`) when it is not valid JSON or nested more than kMostNesting deep.
+/// The value of the text; discarded (`is_discarded`) when it is not valid JSON or nested too deep.
 template <class Json> Json parseJson(const std::string& text) {
-    return nestsTooDeep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
+    return jsonNestsTooDeep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
 }
 
 /// A whole number as it stands in the text: no fraction, no boolean, nothing cut to fit. None: it is something else.

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json_nesting.h"
 #include "engine/metrics/log_fields.h"
 #include "engine/metrics/log_json.h"
 
@@ -73,7 +74,7 @@ template <class Tag, class Rep> bool fromCell(std::string_view cell, StrongId<Ta
     return good;
 }
 template <class T> bool fromCell(std::string_view cell, std::vector<T>& values) {
-    const json parsed = json::parse(cell, nullptr, false);
+    const json parsed = jsonNestsTooDeep(cell) ? json() : json::parse(cell, nullptr, false);
     if (!parsed.is_array())
         return false;
     try {

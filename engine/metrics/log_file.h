@@ -45,7 +45,7 @@ public:
     std::uint64_t bytesWritten() const { return m_bytes; }
 
 private:
-    enum class Target { File, Segment, Stream };
+    enum class Target { File, InPlace, Stream };
     LogWriter(std::string path, LogFormat format, Target target);
     Result<void> openFile();
     void writeHeader(const LogHeader& header);

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json_nesting.h"
 #include "engine/metrics/log_fields.h"
 
 namespace kvscope::metrics {
@@ -279,8 +280,15 @@ Result<void> readVersion(std::string_view version, LogHeader& header) {
     return {};
 }
 
+namespace {
+/// Discarded when it is not valid JSON, or nested too deep to be handled.
+json parsed(std::string_view line) {
+    return jsonNestsTooDeep(line) ? json(json::value_t::discarded) : json::parse(line, nullptr, false);
+}
+} // namespace
+
 Result<LogHeader> parseJsonHeader(std::string_view line) {
-    const json object = json::parse(line, nullptr, false);
+    const json object = parsed(line);
     if (!object.is_object() || object.value("format", json()) != json(kLogFormat))
         return fail(ErrorCode::Corrupt, "This is not a KVScope session log: its first line is not a header.");
     LogHeader header;
@@ -295,7 +303,7 @@ Result<LogHeader> parseJsonHeader(std::string_view line) {
 }
 
 Result<std::optional<LogRecord>> parseJsonRecord(std::string_view line) {
-    const json object = json::parse(line, nullptr, false);
+    const json object = parsed(line);
     if (object.is_discarded())
         return fail(ErrorCode::Corrupt, "not complete JSON");
     const json type = object.is_object() ? object.value("type", json()) : json();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <system_error>
 
 #include <zstd.h>
@@ -60,7 +61,12 @@ Error LogWriter::writeError() const {
 
 Result<std::unique_ptr<LogWriter>> LogWriter::create(const std::string& path, LogFormat format,
                                                      const LogHeader& header) {
-    std::unique_ptr<LogWriter> writer(new LogWriter(path, format, Target::File));
+    // Renaming onto a device or a pipe would put a file in its place.
+    std::error_code unknown;
+    const auto status = std::filesystem::status(path, unknown);
+    const bool inPlace = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+                         !std::filesystem::is_directory(status);
+    std::unique_ptr<LogWriter> writer(new LogWriter(path, format, inPlace ? Target::InPlace : Target::File));
     return writer->openFile().map([&] {
         writer->writeHeader(header);
         return std::move(writer);
@@ -68,7 +74,7 @@ Result<std::unique_ptr<LogWriter>> LogWriter::create(const std::string& path, Lo
 }
 
 Result<std::unique_ptr<LogWriter>> LogWriter::createSegment(const std::string& path, const LogHeader& header) {
-    std::unique_ptr<LogWriter> writer(new LogWriter(path, LogFormat::Kvscope, Target::Segment));
+    std::unique_ptr<LogWriter> writer(new LogWriter(path, LogFormat::Kvscope, Target::InPlace));
     auto opened = writer->openFile();
     if (opened) {
         writer->writeHeader(header);

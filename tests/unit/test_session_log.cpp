@@ -2,9 +2,14 @@
 #include <QTest>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <random>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "engine/metrics/block_history.h"
 #include "engine/metrics/log_csv.h"
@@ -279,6 +284,28 @@ private slots:
         QVERIFY(!back->records.empty());
         QCOMPARE(textOf(back->records.back()), textOf(log.records.back())); // the last frame is whole
         QVERIFY(back->records.size() < log.records.size());
+    }
+
+    void nestingWithoutEndIsRefused() {
+        const std::string deep = std::string(200000, '[') + std::string(200000, ']');
+        QVERIFY(!parseJsonHeader(R"({"format":"kvscope-log","version":"1.0","configuration":)" + deep + "}"));
+        QVERIFY(!parseJsonRecord(R"({"type":)" + deep + "}"));
+        QVERIFY(!parseJsonRecord(R"({"type":"request","sampling":)" + deep + "}"));
+    }
+
+    void devicesAreWrittenToAndNotReplaced() {
+        TempDir dir;
+        const std::string path = dir.file("pipe");
+        QCOMPARE(::mkfifo(path.c_str(), 0600), 0);
+        const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+        QVERIFY(reader >= 0);
+        auto writer = LogWriter::create(path, LogFormat::JsonLines, LogHeader{});
+        QVERIFY(writer && (*writer)->finish());
+        QVERIFY(std::filesystem::is_fifo(path));
+        char first = 0;
+        QCOMPARE(::read(reader, &first, 1), ssize_t(1));
+        QCOMPARE(first, '{');
+        ::close(reader);
     }
 
     void unfinishedFileDoesNotAppear() {

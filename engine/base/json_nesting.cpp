@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/json_input.h"
+#include "engine/base/json_nesting.h"
 
-namespace kvscope::cli {
+namespace kvscope {
 
-bool nestsTooDeep(std::string_view text) {
+bool jsonNestsTooDeep(std::string_view text, std::size_t levels) {
     std::size_t depth = 0;
     bool inString = false;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -16,7 +16,7 @@ bool nestsTooDeep(std::string_view text) {
         } else if (c == '"') {
             inString = true;
         } else if (c == '[' || c == '{') {
-            if (++depth > kMostNesting)
+            if (++depth > levels)
                 return true;
         } else if ((c == ']' || c == '}') && depth > 0) {
             --depth;
@@ -25,4 +25,4 @@ bool nestsTooDeep(std::string_view text) {
     return false;
 }
 
-} // namespace kvscope::cli
+} // namespace kvscope
