@@ -23,6 +23,7 @@ MessageBox::MessageBox(Kind kind, const QString& sentence, const QString& detail
     row->setSpacing(12);
     auto* words = new QVBoxLayout;
     words->setSpacing(0);
+    words->addStretch(1);
     m_sentence->setFont(textFont(TextRole::Control));
     m_sentence->setWordWrap(true);
     m_sentence->setTextFormat(Qt::PlainText);
@@ -36,6 +37,7 @@ MessageBox::MessageBox(Kind kind, const QString& sentence, const QString& detail
         more->setTextFormat(Qt::PlainText);
         words->addWidget(more);
     }
+    words->addStretch(1);
     row->addLayout(words, 1);
     for (const Action& action : actions) {
         auto* button =
@@ -62,7 +64,8 @@ void MessageBox::paintEvent(QPaintEvent*) {
                      : m_kind == Kind::Warn ? m_theme.warnFill
                                             : m_theme.bg3);
     painter.drawRoundedRect(rect(), 8, 8);
-    paintIcon(painter, QRect(14, 14, 16, 16), m_kind == Kind::Neutral ? Icon::Info : Icon::Warn, 16,
+    const int firstLine = m_sentence->y() + m_sentence->fontMetrics().height() / 2;
+    paintIcon(painter, QRect(14, firstLine - 8, 16, 16), m_kind == Kind::Neutral ? Icon::Info : Icon::Warn, 16,
               m_kind == Kind::Danger ? m_theme.danger
               : m_kind == Kind::Warn ? m_theme.warn
                                      : m_theme.text2,

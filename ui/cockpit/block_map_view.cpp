@@ -298,7 +298,8 @@ int BlockMapView::heightFor(QSize size) const {
     const double ratio = devicePixelRatioF();
     const QSize room(int((size.width() - kGutter - kRightMargin) * ratio), int(size.height() * ratio));
     const auto blocks = std::int32_t(m_map.cells.size());
-    return int(std::ceil(BlockMapLayout::fit(blocks, room, ratio).size().height() / ratio));
+    const int rows = int(std::ceil(BlockMapLayout::fit(blocks, room, ratio).size().height() / ratio));
+    return std::max(rows, lineHeight(TextRole::Axis) - 2); // a pool of one row still has its number beside it
 }
 
 QRect BlockMapView::mapRect() const {
