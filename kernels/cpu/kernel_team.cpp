@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "engine/base/thread_name.h"
+#include <pthread.h>
 
 namespace kvscope::kernels {
 
@@ -47,7 +47,7 @@ void KernelTeam::run(const std::function<void(int)>& body) {
 }
 
 void KernelTeam::work(int thread) {
-    nameThisThread("kv-team");
+    pthread_setname_np(pthread_self(), "kv-team"); // for `top -H`, debuggers and profilers
     std::int32_t seen = 0;
     for (;;) {
         waitWhile(m_epoch, seen);
