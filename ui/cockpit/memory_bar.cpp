@@ -18,6 +18,7 @@ constexpr int kFunnel = 12;
 constexpr int kSwatch = 8;
 constexpr int kSwatchGap = 5;
 constexpr int kLabelGap = 14;
+constexpr int kHostNewsMs = 1000;
 } // namespace
 
 MemoryBar::MemoryBar(const Theme& theme, QWidget* parent) : QWidget(parent), m_theme(theme) {
@@ -42,6 +43,13 @@ void MemoryBar::setMapRight(int right) {
 }
 
 void MemoryBar::setParts(const MemoryParts& parts) {
+    // What the rest of the machine takes changes all the time: it is news once a second, our own parts at once.
+    const bool sameEngine = parts.hasEngine == m_parts.hasEngine && parts.hasHost == m_parts.hasHost &&
+                            parts.pool() == m_parts.pool() &&
+                            parts.bytes[MemoryParts::Weights] == m_parts.bytes[MemoryParts::Weights];
+    if (sameEngine && m_sinceNews.isValid() && m_sinceNews.elapsed() < kHostNewsMs)
+        return;
+    m_sinceNews.start();
     m_parts = parts;
     QStringList words;
     for (const Segment& segment : segments())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QElapsedTimer>
 #include <QWidget>
 
 #include "ui/models/memory_parts.h"
@@ -38,7 +39,8 @@ private:
     void paintFunnel(QPainter& painter, double kvLeft, double kvRight, double top) const;
 
     MemoryParts m_parts;
-    QString m_text; ///< what is shown, to repaint only when it reads differently
+    QElapsedTimer m_sinceNews; ///< since m_parts was set last
+    QString m_text;            ///< what is shown, to repaint only when it reads differently
     int m_mapRight = 0;
     Theme m_theme;
 };
