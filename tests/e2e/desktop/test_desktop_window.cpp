@@ -361,7 +361,9 @@ private slots:
         qInfo().noquote() << report;
         constexpr std::int64_t kAllowed = 50 << 20;
         QVERIFY2(after <= settled + kAllowed, qPrintable(report));
-        QVERIFY2(end <= start + start / 10, qPrintable(report));
+        // A tenth of the tiny model's program is less than the history of the curves, which is meant to stay.
+        constexpr std::int64_t kHistory = 24 << 20;
+        QVERIFY2(end <= start + (whole ? start / 10 : kHistory), qPrintable(report));
     }
 
     void windowIsThereBeforeTheModel() {
