@@ -215,11 +215,13 @@ void MessageItem::paintAnswer(QPainter& painter, QPoint origin, const QRect& cli
     paintText(painter, origin, clip, look);
     if (message.status == MessageStatus::Writing)
         paintCaret(painter, origin, look);
-    if (m_stateRect.isValid())
+    // While it is being written only the last line is asked for, many times a second.
+    const auto asked = [&](const QRect& rect) { return rect.isValid() && rect.translated(origin).intersects(clip); };
+    if (asked(m_stateRect))
         paintState(painter, origin, look, message);
-    if (message.receipt)
+    if (message.receipt && asked(m_receiptRect))
         paintReceipt(painter, origin, look, message);
-    if (m_detailsRect.isValid())
+    if (asked(m_detailsRect))
         paintDetails(painter, origin, look, message);
     paintActions(painter, origin, look, message);
 }
