@@ -14,7 +14,7 @@
 namespace kvscope::desktop {
 namespace {
 
-constexpr int kFrameMs = 16;
+constexpr int kFrameMs = 25; // three of them make a repaint of the chat; prefill and errors show with the next
 constexpr int kIdleMs = 100;
 constexpr int kHiddenMs = 250;
 constexpr Nanos kClosePatience = 2'000'000'000;
@@ -155,12 +155,13 @@ void Desktop::frame() {
     m_bridge.drain();
     while (std::optional<api::Event> event = m_engine.nextEvent())
         dispatch(*event);
-    m_chat.tick();
+    if (m_chat.tick())
+        m_cockpit.drain(); // with the words, so that the window is repainted once for both
     takeRecorderResults();
     retime();
 }
 
-/// Sixty frames a second only while something is under way.
+/// Forty looks a second at what the other threads have to say, only while something is under way.
 void Desktop::retime() {
     const bool busy = m_loading || m_saves > 0 || m_chat.anyRunning() || m_bridge.waiting();
     const int wanted = !m_shown ? kHiddenMs : busy ? kFrameMs : kIdleMs;

@@ -3,8 +3,8 @@
 
 namespace kvscope::ui {
 namespace {
-constexpr int kFrameMs = 50;   // the map's rate
-constexpr int kSlowFrames = 4; // curves, figures and tables: five times a second is as fast as figures can be read
+constexpr int kFrameMs = 80;   // the map's rate
+constexpr int kSlowFrames = 3; // curves, figures and tables: four times a second is as fast as figures can be read
 constexpr int kHiddenMs = 500; // often enough for the source's ring
 } // namespace
 
@@ -104,6 +104,8 @@ void CockpitController::drainMap() {
 void CockpitController::drain() {
     if (!m_source)
         return;
+    if (m_timer.isActive())
+        m_timer.start(); // counts from here, so that somebody else's frame and ours become one repaint of the window
     drainSamples();
     if (!m_active)
         return;

@@ -16,7 +16,7 @@
 namespace kvscope::ui {
 
 /// Takes what a CacheSource has to say, on the GUI thread, and tells the cockpit's views what is new: the map at most
-/// 20 times a second, curves, figures and sequences 5 times. While nothing is shown it only empties the source's ring,
+/// 13 times a second, curves, figures and sequences 4 times. While nothing is shown it only empties the source's ring,
 /// twice a second, so that no sample is lost.
 ///
 /// The views read its state; they never talk to the source.

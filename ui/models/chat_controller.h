@@ -58,8 +58,8 @@ public:
     void stop(ConversationId id);
 
     void handleEvent(const api::Event& event);
-    /// Hands collected changes to the views, at most 20 times a second.
-    void tick();
+    /// Hands collected changes to the views, at most 14 times a second; true when it did.
+    bool tick();
     /// Saves the partial text of every running answer; an own timer does it once a second.
     void savePartials();
 
