@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QDir>
 #include <QMessageBox>
+#include <QPushButton>
 #include <QTemporaryDir>
 #include <cstdio>
 
@@ -36,6 +37,7 @@ int complainInWindow(const std::string& sentence, const std::string& dataDir) {
     QMessageBox box(QMessageBox::Critical, QStringLiteral("KVScope"), QString::fromStdString(sentence),
                     QMessageBox::Close);
     box.setTextFormat(Qt::PlainText);
+    box.button(QMessageBox::Close)->setIcon({});
     box.exec();
     return status;
 }
