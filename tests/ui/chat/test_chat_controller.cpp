@@ -112,7 +112,7 @@ private slots:
         b.store.settleAll();
         QCOMPARE(b.last().status, MessageStatus::Done);
         QVERIFY(b.chat.canSend());
-        const ChatMessage& stored = b.store.messages[b.chat.current().conversation.id].back();
+        const ChatMessage stored = b.store.messages[b.chat.current().conversation.id].back();
         QCOMPARE(stored.text, QStringLiteral("Hello"));
         QCOMPARE(stored.tokens, (std::vector<TokenId>{1, 2}));
         QCOMPARE(stored.receipt->cache.newBlocks, 2);
