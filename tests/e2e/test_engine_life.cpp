@@ -3,6 +3,7 @@
 // The engine's life: loading, switching, failing, faulting, and what the session log is told of it.
 #include <QTest>
 #include <filesystem>
+#include <limits>
 
 #include "engine/api/model_probe.h"
 #include "engine/api/session_observer.h"
@@ -52,7 +53,7 @@ public:
                 std::span<kernels::SampledToken> out) override {
         m_inner->sample(ticket, rows, out);
         if (m_faults->drawNonsense)
-            out[0].token = -1;
+            out[0].token = std::numeric_limits<TokenId>::max(); // beyond every vocabulary
     }
     void readLogits(kernels::Ticket t, std::int32_t row, std::span<float> out) override {
         m_inner->readLogits(t, row, out);

@@ -295,7 +295,7 @@ private slots:
         watch("settings", [&] { window.chatPanel()->showSettings(); });
         for (const QSize size : {QSize(1000, 700), QSize(1900, 1000), QSize(1600, 1000)})
             watch("another size", [&] { window.resize(size); });
-        QTest::qWaitFor([&] { return !program.chat().anyRunning(); }, kAnswerMs);
+        QVERIFY(QTest::qWaitFor([&] { return !program.chat().anyRunning(); }, kAnswerMs));
     }
 
     /// Trial U37. KVSCOPE_TURNS (60) turns of KVSCOPE_ANSWER_TOKENS (200) tokens, a new chat each 20; from 100 turns on
