@@ -14,7 +14,7 @@
 namespace kvscope::desktop {
 namespace {
 
-constexpr int kFrameMs = 25; // three of them make a repaint of the chat; prefill and errors show with the next
+constexpr int kFrameMs = 33; // three of them make a repaint of the chat; prefill and errors show with the next
 constexpr int kIdleMs = 100;
 constexpr int kHiddenMs = 250;
 constexpr Nanos kClosePatience = 2'000'000'000;

@@ -3,7 +3,7 @@
 
 namespace kvscope::ui {
 namespace {
-constexpr int kFrameMs = 80;   // the map's rate
+constexpr int kFrameMs = 100;  // the map's rate
 constexpr int kSlowFrames = 3; // curves, figures and tables: four times a second is as fast as figures can be read
 constexpr int kHiddenMs = 500; // often enough for the source's ring
 } // namespace
