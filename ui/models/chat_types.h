@@ -57,8 +57,14 @@ struct ChatMessage {
     MessageId id = kNoId; ///< kNoId until the database has it
     MessageRole role = MessageRole::User;
     MessageStatus status = MessageStatus::Done;
-    QString text;
-    QString error; ///< a sentence, never part of the text
+    QString text;                    ///< of an answer: what it says, without what it thought
+    QString thinking;                ///< of an answer: what it thought, without marks
+    bool thinkingOpen = false;       ///< the thought has no end: it is being written, or was cut off
+    double thinkingSeconds = 0;      ///< how long the thought took; 0 = not known
+    std::int64_t thinkingTokens = 0; ///< 0 = not known
+    int version = 1, versions = 1;   ///< "2/3": its place among its siblings
+    bool windowCut = false;          ///< the messages above this one are no longer read
+    QString error;                   ///< a sentence, never part of the text
     std::vector<TokenId> tokens;
     api::FinishReason reason = api::FinishReason::Stop;
     std::optional<Receipt> receipt;
