@@ -148,10 +148,11 @@ void Engine::Impl::fault(const std::string& message) {
     m_endError.reset();
     say(FaultedEvent{error.message});
     if (m_model) {
-        // A structure whose invariants are broken is not walked again, not even to free it: a second fault on the way
-        // down would end the program. The few kilobytes stay behind; the pool and the weights are the backend's.
-        (void)m_model->scheduler.release();
-        (void)m_model->cache.release();
+        // A structure whose invariants are broken is not walked again, not even to give its blocks back: a second fault
+        // on the way down would end the program.
+        m_model->cache->abandon();
+        m_model->scheduler.reset();
+        m_model->cache.reset();
     }
     endSession();
     m_faulted = true;

@@ -105,6 +105,8 @@ void KvCache::remember(const TableRecord& table) {
 }
 
 void KvCache::releaseTable(std::int32_t index) noexcept {
+    if (m_abandoned)
+        return;
     // Called by destructors: a broken invariant found here is told by the next call that may throw.
     try {
         TableRecord& table = m_tables[static_cast<std::size_t>(index)];
@@ -121,6 +123,8 @@ void KvCache::releaseTable(std::int32_t index) noexcept {
 }
 
 void KvCache::releasePins(std::int32_t index) noexcept {
+    if (m_abandoned)
+        return;
     try {
         PinRecord& pins = m_pins[static_cast<std::size_t>(index)];
         for (auto block = pins.blocks.rbegin(); block != pins.blocks.rend(); ++block)

@@ -161,6 +161,10 @@ public:
     /// Every invariant of the contract that concerns the cache, by recount; throws BrokenInvariant. Cost: pool size.
     void checkInvariants() const;
 
+    /// After a broken invariant: no handle walks this cache any more, releasing one only forgets it. The cache may then
+    /// be destroyed, handles first, and nothing else may be asked of it.
+    void abandon() noexcept { m_abandoned = true; }
+
 private:
     friend class BlockTable;
     friend class PinnedBlocks;
@@ -223,6 +227,7 @@ private:
     std::uint64_t m_nextSerial = 1;
     CacheCounters m_counters;
     std::exception_ptr m_broken; ///< found while a handle was released
+    bool m_abandoned = false;
 };
 
 } // namespace kvscope::kv

@@ -13,6 +13,7 @@
 
 #include "app/desktop/desktop.h"
 #include "tests/support/default_model.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_llama.h"
 #include "ui/chat/chat_panel.h"
@@ -252,8 +253,6 @@ private slots:
         }
     }
 
-    /// U37: memory does not grow with the number of turns. Short with the tiny model; KVSCOPE_TURNS=500 runs the trial
-    /// with the default model.
     /// Nothing that a person does while an answer is written holds the window's thread for a tenth of a second. Judged
     /// by what the thread computed between two beats of a timer: how long it waited for a processor is the machine's.
     void nothingHoldsTheWindow() {
@@ -286,7 +285,7 @@ private slots:
             act();
             QTest::qWait(300);
             qInfo("%s: at most %.1f ms computed, %lld ms between two beats of 1 ms", what, most, qlonglong(longest));
-            QVERIFY2(most < 100, what);
+            QVERIFY2(most < 100 || test::kSanitized, what);
         };
         ui::MainWindow& window = program->window();
         watch("writing", [] {});
@@ -359,6 +358,8 @@ private slots:
                 .arg(tokens)
                 .arg(end >> 20);
         qInfo().noquote() << report;
+        if (test::kSanitized)
+            QSKIP("A sanitizer keeps freed memory.");
         constexpr std::int64_t kAllowed = 50 << 20;
         QVERIFY2(after <= settled + kAllowed, qPrintable(report));
         // A tenth of the tiny model's program is less than the history of the curves, which is meant to stay.
