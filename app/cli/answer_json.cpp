@@ -2,7 +2,7 @@
 #include "app/cli/answer_json.h"
 
 #include "app/cli/command.h"
-#include "app/cli/utf8.h"
+#include "engine/model/unicode.h"
 
 namespace kvscope::cli {
 
@@ -14,7 +14,7 @@ json stopReasonJson(const api::Answer& answer) {
     if (const auto* token = std::get_if<TokenId>(&answer.stopReason))
         return *token;
     if (const auto* text = std::get_if<std::string>(&answer.stopReason))
-        return replaceInvalidUtf8(*text);
+        return model::toValidUtf8(*text);
     return nullptr;
 }
 
@@ -72,7 +72,7 @@ json statsJson(const api::EngineStats& stats, const api::ModelInfo& model) {
         evictions[reason] = count;
     return {
         {"model",
-         {{"path", replaceInvalidUtf8(model.path)}, {"fingerprint", model.fingerprint}, {"backend", model.backend}}},
+         {{"path", model::toValidUtf8(model.path)}, {"fingerprint", model.fingerprint}, {"backend", model.backend}}},
         {"blocks",
          {{"total", s.numBlocks},
           {"block_size", s.blockSize},

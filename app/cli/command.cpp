@@ -11,7 +11,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "app/cli/utf8.h"
+#include "engine/model/unicode.h"
 
 namespace kvscope::cli {
 
@@ -22,6 +22,18 @@ struct Separator {
     std::string_view character, escaped;
 };
 constexpr Separator kSeparators[] = {{"\xC2\x85", "\\u0085"}, {"\xE2\x80\xA8", "\\u2028"}, {"\xE2\x80\xA9", "\\u2029"}};
+
+/// Lower-case hexadecimal digits of the bytes.
+std::string hex(std::string_view bytes) {
+    static constexpr char kDigits[] = "0123456789abcdef";
+    std::string out;
+    out.reserve(bytes.size() * 2);
+    for (const char c : bytes) {
+        out += kDigits[static_cast<unsigned char>(c) >> 4];
+        out += kDigits[static_cast<unsigned char>(c) & 15];
+    }
+    return out;
+}
 
 } // namespace
 
@@ -63,14 +75,14 @@ CLI::Validator notNegative() {
 }
 
 void putText(nlohmann::json& object, const std::string& bytes, const std::string& key) {
-    std::string text = replaceInvalidUtf8(bytes);
+    std::string text = model::toValidUtf8(bytes);
     if (text != bytes)
         object[key + "_hex"] = hex(bytes);
     object[key] = std::move(text);
 }
 
 nlohmann::json errorJson(const Error& error) {
-    return {{"code", errorCodeName(error.code)}, {"message", replaceInvalidUtf8(error.message)}};
+    return {{"code", errorCodeName(error.code)}, {"message", model::toValidUtf8(error.message)}};
 }
 
 void printJson(const nlohmann::json& value) {

@@ -9,7 +9,7 @@
 #include "app/cli/generate_line.h"
 #include "app/cli/generate_runner.h"
 #include "app/cli/json_input.h"
-#include "app/cli/utf8.h"
+#include "engine/model/unicode.h"
 
 namespace kvscope::cli {
 
@@ -119,10 +119,10 @@ void printReadable(const GenerateResult& result, bool streamed) {
     if (!result.id.is_null())
         std::printf("[%s] ", result.id.is_string() ? result.id.get<std::string>().c_str() : result.id.dump().c_str());
     if (result.answer && !streamed)
-        std::printf("%s", replaceInvalidUtf8(result.answer->text).c_str());
+        std::printf("%s", model::toValidUtf8(result.answer->text).c_str());
     std::printf("\n");
     for (const api::Answer& answer : result.furtherAnswers)
-        std::printf("%s\n", replaceInvalidUtf8(answer.text).c_str());
+        std::printf("%s\n", model::toValidUtf8(answer.text).c_str());
     if (std::fflush(stdout) != 0)
         throw CommandError(outputFailed());
 }
@@ -162,7 +162,7 @@ int runGenerate(const Options& given) {
     const bool stream = !o.asJson && !batch && o.line.samples == 1;
     MonotonicClock clock;
     GenerateRunner runner(clock, stream ? GenerateRunner::OnText([](const std::string& text) {
-                              const std::string valid = replaceInvalidUtf8(text);
+                              const std::string valid = model::toValidUtf8(text);
                               std::fwrite(valid.data(), 1, valid.size(), stdout);
                               std::fflush(stdout);
                           })

@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "app/cli/command.h"
-#include "app/cli/utf8.h"
 #include "engine/model/chat_template.h"
 #include "engine/model/gguf_file.h"
 #include "engine/model/jinja/json_value.h"
 #include "engine/model/model_file.h"
 #include "engine/model/tokenizer.h"
+#include "engine/model/unicode.h"
 #include "engine/model/vocabulary_gguf.h"
 
 namespace kvscope::cli {
@@ -106,7 +106,7 @@ Result<json> tokenize(const model::Tokenizer& tokenizer, const std::string& text
         return tl::unexpected(encoding.error());
     json pieces = json::array();
     for (const TokenId id : encoding->ids)
-        pieces.push_back(replaceInvalidUtf8(tokenizer.bytes(id)));
+        pieces.push_back(model::toValidUtf8(tokenizer.bytes(id)));
     return json{{"ids", encoding->ids}, {"pieces", std::move(pieces)}};
 }
 
@@ -194,7 +194,7 @@ int runDetokenize(const DetokenizeOptions& o) {
     if (o.asJson)
         printJson(asJson(text));
     else
-        std::printf("%s\n", replaceInvalidUtf8(text).c_str());
+        std::printf("%s\n", model::toValidUtf8(text).c_str());
     return 0;
 }
 
@@ -297,7 +297,7 @@ RenderJob jobFromOptions(const RenderOptions& o) {
             throw CommandError("'" + o.model + "' has no chat template; give one with --template.");
         job.chatTemplate = valueOrThrow(model::ChatTemplate::compile(vocabulary.chatTemplate));
         const auto text = [&](TokenId id) {
-            return replaceInvalidUtf8(vocabulary.tokens[static_cast<std::size_t>(id)]);
+            return model::toValidUtf8(vocabulary.tokens[static_cast<std::size_t>(id)]);
         };
         if (vocabulary.bos)
             job.modelVariables["bos_token"] = text(*vocabulary.bos);

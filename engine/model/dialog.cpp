@@ -195,7 +195,7 @@ Result<void> DialogEncoder::appendText(const Text& text, TextRange range, Encodi
     std::vector<TextRange> userText;
     for (const jinja::Mark& mark : piece.marks())
         userText.push_back({mark.begin, mark.end});
-    auto encoding = m_tokenizer->encode(piece.bytes(), {true, first, userText});
+    auto encoding = m_tokenizer->encode(piece.bytes(), {true, first, userText, first, true});
     if (!encoding)
         return tl::unexpected(encoding.error());
     out.ids.insert(out.ids.end(), encoding->ids.begin(), encoding->ids.end());

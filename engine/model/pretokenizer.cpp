@@ -5,114 +5,76 @@
 #include <array>
 #include <string>
 
+#include "engine/model/gguf_types.h"
+
 namespace kvscope::model {
 
 namespace {
 
-/// Reading position over a range that pretends the text ends at `end`.
-struct Cursor {
-    const CodePoints& text;
-    std::size_t at;
-    std::size_t end;
-
-    bool has(std::size_t ahead = 0) const { return at + ahead < end; }
-    char32_t value(std::size_t ahead = 0) const { return has(ahead) ? text.values[at + ahead] : 0; }
-    bool is(CharClass wanted, std::size_t ahead = 0) const { return has(ahead) && text.classes[at + ahead] == wanted; }
-    /// Neither whitespace, letter nor number.
-    bool isOther(std::size_t ahead = 0) const {
-        return has(ahead) && !is(CharClass::Space, ahead) && !is(CharClass::Letter, ahead) &&
-               !is(CharClass::Number, ahead);
-    }
-};
-
-/// Every number alone: `\p{N}`, the text between in one piece.
-void splitSingleNumbers(const CodePoints& text, std::size_t begin, std::size_t end, std::vector<std::size_t>& ends) {
-    for (std::size_t i = begin; i < end; ++i) {
-        if (text.classes[i] != CharClass::Number)
-            continue;
-        if (i > begin && (ends.empty() || ends.back() != i))
-            ends.push_back(i);
-        ends.push_back(i + 1);
-    }
-    if (begin < end && (ends.empty() || ends.back() != end))
-        ends.push_back(end);
-}
-
-/// Length of 's 't 'm 'd 're 've 'll (lower case only), 0 if none starts here.
-std::size_t lowerContraction(const Cursor& c) {
-    if (c.value() != U'\'')
-        return 0;
-    const char32_t a = c.value(1);
-    const char32_t b = c.value(2);
-    if (a == U's' || a == U't' || a == U'm' || a == U'd')
-        return 2;
-    if ((a == U'r' && b == U'e') || (a == U'v' && b == U'e') || (a == U'l' && b == U'l'))
-        return 3;
-    return 0;
-}
-
-/// Length of the piece of the GPT-2 rule that starts at the cursor (>= 1):
-/// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)`, anything else alone.
-std::size_t gpt2Piece(const Cursor& c) {
-    if (const std::size_t length = lowerContraction(c))
-        return length;
-    std::size_t length = c.value() == U' ' ? 1 : 0; // one space goes with what follows
-    if (c.is(CharClass::Letter, length) || c.is(CharClass::Number, length)) {
-        const CharClass wanted = c.text.classes[c.at + length];
-        while (c.is(wanted, length))
-            ++length;
-        return length;
-    }
-    if (c.isOther(length)) {
-        while (c.isOther(length))
-            ++length;
-        return length;
-    }
-    length = 0;
-    while (c.is(CharClass::Space, length))
-        ++length;
-    // The last space before a word belongs to the word, unless it is alone (then it stays a piece of its own).
-    if (c.has(length) && length > 1)
-        --length;
-    return length;
-}
-
-void splitGpt2(const CodePoints& text, std::size_t begin, std::size_t end, std::vector<std::size_t>& ends) {
-    for (Cursor c{text, begin, end}; c.has();) {
-        c.at += gpt2Piece(c);
-        ends.push_back(c.at);
-    }
-}
-
-constexpr std::array<SplitRule, 1> kGpt2Rules = {splitGpt2};
-constexpr std::array<SplitRule, 2> kSmolLmRules = {splitSingleNumbers, splitGpt2};
+constexpr split::Rule kGpt2Rules[] = {split::gpt2};
+constexpr split::Rule kSmolLmRules[] = {split::singleNumbers, split::gpt2};
+constexpr split::Rule kQwen2Rules[] = {split::qwen2};
+constexpr split::Rule kQwen35Rules[] = {split::qwen35};
+constexpr split::Rule kLlama3Rules[] = {split::llama3};
+constexpr split::Rule kSeedCoderRules[] = {split::seedCoder};
+constexpr split::Rule kTekkenRules[] = {split::tekken};
+constexpr split::Rule kGpt4oRules[] = {split::gpt4o};
+constexpr split::Rule kDeepseekLlmRules[] = {split::lineEnds,      split::casedWords,    split::listedPunctuation,
+                                             split::trailingSpace, split::eastAsianRuns, split::numberRuns};
+constexpr split::Rule kDeepseekCoderRules[] = {split::lineEnds, split::words, split::punctuation, split::eastAsianRuns,
+                                               split::singleNumbers};
+constexpr split::Rule kDeepseekV3Rules[] = {split::numbersUpToThree, split::hanAndKanaRuns, split::deepseekV3};
 
 constexpr PreTokenizer kGpt2 = {"gpt-2", kGpt2Rules, false, false};
 constexpr PreTokenizer kSmolLm = {"smollm", kSmolLmRules, false, false};
+constexpr PreTokenizer kQwen2 = {"qwen2", kQwen2Rules, false, false};
+constexpr PreTokenizer kQwen35 = {"qwen35", kQwen35Rules, false, false};
+constexpr PreTokenizer kLlama3 = {"llama-bpe", kLlama3Rules, true, true};
+/// The rule of llama-bpe with a vocabulary that is merged as usual.
+constexpr PreTokenizer kDbrx = {"dbrx", kLlama3Rules, false, false};
+constexpr PreTokenizer kSeedCoder = {"seed-coder", kSeedCoderRules, false, false};
+constexpr PreTokenizer kTekken = {"tekken", kTekkenRules, true, true};
+constexpr PreTokenizer kGpt4o = {"gpt-4o", kGpt4oRules, false, false};
+constexpr PreTokenizer kDeepseekLlm = {"deepseek-llm", kDeepseekLlmRules, false, false};
+constexpr PreTokenizer kDeepseekCoder = {"deepseek-coder", kDeepseekCoderRules, false, false};
+constexpr PreTokenizer kDeepseekV3 = {"deepseek-v3", kDeepseekV3Rules, false, false};
 
-struct Alias {
-    std::string_view name;
+struct Names {
     const PreTokenizer* kind;
+    std::array<std::string_view, 16> names;
 };
 
-constexpr std::array kAliases = {
-    Alias{"gpt-2", &kGpt2},       Alias{"mpt", &kGpt2},      Alias{"olmo", &kGpt2},
-    Alias{"jais", &kGpt2},        Alias{"trillion", &kGpt2}, Alias{"smollm", &kSmolLm},
-    Alias{"starcoder", &kSmolLm}, Alias{"refact", &kSmolLm}, Alias{"command-r", &kSmolLm},
-    Alias{"codeshell", &kSmolLm}, Alias{"exaone", &kSmolLm}, Alias{"minerva-7b", &kSmolLm},
+constexpr std::array kNames = {
+    Names{&kGpt2,
+          {"gpt-2", "mpt", "olmo", "jais", "trillion", "phi-2", "gigachat", "a.x-4.0", "mellum", "modern-bert",
+           "exaone4", "granite-docling"}},
+    Names{&kSmolLm, {"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"}},
+    Names{&kQwen2,
+          {"qwen2", "deepseek-r1-qwen", "megrez", "stablelm2", "hunyuan", "solar-open", "kormo", "grok-2", "bailingmoe",
+           "bailingmoe2", "llada-moe"}},
+    Names{&kQwen35, {"qwen35"}},
+    Names{&kLlama3,
+          {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"}},
+    Names{&kDbrx, {"dbrx", "smaug-bpe", "glm4", "chatglm-bpe"}},
+    Names{&kSeedCoder, {"seed-coder"}},
+    Names{&kTekken, {"tekken"}},
+    Names{&kGpt4o, {"gpt-4o", "llama4", "kanana2", "minimax-m2"}},
+    Names{&kDeepseekLlm, {"deepseek-llm"}},
+    Names{&kDeepseekCoder, {"deepseek-coder"}},
+    Names{&kDeepseekV3, {"deepseek-v3", "hunyuan-dense", "joyai-llm"}},
 };
 
 } // namespace
 
 Result<const PreTokenizer*> findPreTokenizer(std::string_view name) {
-    const auto found =
-        std::find_if(kAliases.begin(), kAliases.end(), [&](const Alias& alias) { return alias.name == name; });
-    if (found != kAliases.end())
-        return found->kind;
+    for (const Names& known : kNames)
+        if (!name.empty() && std::find(known.names.begin(), known.names.end(), name) != known.names.end())
+            return known.kind;
     if (name == "default" || name.empty())
         return fail(ErrorCode::Unsupported, "The file does not name its pre-tokenizer (tokenizer.ggml.pre), and a "
-                                            "guess would give wrong tokens; use a file converted by a newer program.");
-    return fail(ErrorCode::Unsupported, "The pre-tokenizer \"" + std::string(name) +
+                                            "guess would give wrong tokens; use a file converted by a newer program, "
+                                            "or give token ids instead of text.");
+    return fail(ErrorCode::Unsupported, "The pre-tokenizer \"" + forSentence(name) +
                                             "\" (tokenizer.ggml.pre) is not supported; use a model with another one, "
                                             "or give token ids instead of text.");
 }
@@ -123,7 +85,7 @@ std::vector<std::size_t> splitPieces(const PreTokenizer& kind, const CodePoints&
         return ends;
     ends.push_back(text.size());
     std::vector<std::size_t> next;
-    for (const SplitRule rule : kind.rules) {
+    for (const split::Rule rule : kind.rules) {
         next.clear();
         next.reserve(ends.size());
         std::size_t begin = 0;

@@ -8,25 +8,18 @@
 #include <vector>
 
 #include "engine/base/result.h"
+#include "engine/model/split_rules.h"
 #include "engine/model/unicode.h"
 
 namespace kvscope::model {
 
-/// One splitting rule: cuts the code points [begin, end) into pieces and appends the end of each piece (the last one is
-/// `end`). Sees nothing outside the range: what lies there may already be another piece.
-///
-/// Every rule is a left-to-right scanner written out by hand. A regular-expression engine is slower here and recurses
-/// over long inputs.
-using SplitRule = void (*)(const CodePoints& text, std::size_t begin, std::size_t end,
-                           std::vector<std::size_t>& pieceEnds);
-
 /// How a byte-level vocabulary splits text before merging: rules applied one after the other, each to every piece that
 /// the previous one left.
 struct PreTokenizer {
-    std::string_view name;            ///< canonical name of the kind
-    std::span<const SplitRule> rules; ///< in order
-    bool addBosByDefault = false;     ///< where the file does not say
-    bool wholePieceFirst = false;     ///< a piece that is a token as a whole is not merged ("ignore_merges")
+    std::string_view name;              ///< canonical name of the kind
+    std::span<const split::Rule> rules; ///< in order
+    bool addBosByDefault = false;       ///< where the file does not say
+    bool wholePieceFirst = false;       ///< a piece that is a token as a whole is not merged ("ignore_merges")
 };
 
 /// The kind behind a name of `tokenizer.ggml.pre`, aliases included. A name that is not built is an error that names

@@ -14,6 +14,10 @@ bool overlaps(std::span<const TextRange> ranges, TextRange wanted) {
     return range != ranges.end() && range->begin < wanted.end;
 }
 
+bool isSpace(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 } // namespace
 
 std::int32_t SpecialTokenFinder::child(std::int32_t node, unsigned char byte) const {
@@ -23,7 +27,7 @@ std::int32_t SpecialTokenFinder::child(std::int32_t node, unsigned char byte) co
     return -1;
 }
 
-void SpecialTokenFinder::add(std::string_view text, TokenId token, bool restricted) {
+void SpecialTokenFinder::add(std::string_view text, TokenId token, bool restricted, StripsSpace strips) {
     if (text.empty())
         return;
     std::int32_t node = 0;
@@ -40,12 +44,14 @@ void SpecialTokenFinder::add(std::string_view text, TokenId token, bool restrict
     if (m_nodes[node].token < 0) {
         m_nodes[node].token = token;
         m_nodes[node].restricted = restricted;
+        m_nodes[node].strips = strips;
     }
 }
 
-std::vector<SpecialMatch> SpecialTokenFinder::candidates(std::string_view text, bool withRestricted,
-                                                         std::span<const TextRange> protectedRanges) const {
-    std::vector<SpecialMatch> found;
+std::vector<SpecialTokenFinder::Candidate>
+SpecialTokenFinder::candidates(std::string_view text, bool withRestricted,
+                               std::span<const TextRange> protectedRanges) const {
+    std::vector<Candidate> found;
     for (std::size_t begin = 0; begin < text.size(); ++begin) {
         std::int32_t node = 0;
         for (std::size_t at = begin; at < text.size(); ++at) {
@@ -58,7 +64,7 @@ std::vector<SpecialMatch> SpecialTokenFinder::candidates(std::string_view text, 
             const TextRange range{begin, at + 1};
             if (reached.restricted && (!withRestricted || overlaps(protectedRanges, range)))
                 continue;
-            found.push_back({range, reached.token});
+            found.push_back({{range, reached.token}, reached.strips});
         }
     }
     return found;
@@ -68,26 +74,42 @@ std::vector<SpecialMatch> SpecialTokenFinder::find(std::string_view text, bool w
                                                    std::span<const TextRange> protectedRanges) const {
     if (m_nodes.size() == 1)
         return {};
-    std::vector<SpecialMatch> found = candidates(text, withRestricted, protectedRanges);
-    if (found.size() < 2)
-        return found;
+    std::vector<Candidate> found = candidates(text, withRestricted, protectedRanges);
+    const auto length = [](const Candidate& c) { return c.match.range.end - c.match.range.begin; };
     // Candidates come in order of their beginning, so a stable sort leaves the leftmost first among equals.
-    std::stable_sort(found.begin(), found.end(), [](const SpecialMatch& a, const SpecialMatch& b) {
-        return a.range.end - a.range.begin > b.range.end - b.range.begin;
-    });
-    std::vector<bool> taken(text.size(), false);
-    std::vector<SpecialMatch> kept;
-    for (const SpecialMatch& match : found) {
+    std::stable_sort(found.begin(), found.end(),
+                     [&](const Candidate& a, const Candidate& b) { return length(a) > length(b); });
+    std::vector<bool> taken(found.empty() ? 0 : text.size(), false);
+    std::vector<Candidate> kept;
+    for (const Candidate& candidate : found) {
+        const TextRange& range = candidate.match.range;
         // What was taken before is at least as long: an overlap covers the first or the last byte.
-        if (taken[match.range.begin] || taken[match.range.end - 1])
+        if (taken[range.begin] || taken[range.end - 1])
             continue;
-        std::fill(taken.begin() + static_cast<std::ptrdiff_t>(match.range.begin),
-                  taken.begin() + static_cast<std::ptrdiff_t>(match.range.end), true);
-        kept.push_back(match);
+        std::fill(taken.begin() + static_cast<std::ptrdiff_t>(range.begin),
+                  taken.begin() + static_cast<std::ptrdiff_t>(range.end), true);
+        kept.push_back(candidate);
     }
     std::sort(kept.begin(), kept.end(),
-              [](const SpecialMatch& a, const SpecialMatch& b) { return a.range.begin < b.range.begin; });
-    return kept;
+              [](const Candidate& a, const Candidate& b) { return a.match.range.begin < b.match.range.begin; });
+    return withStrippedSpace(text, kept);
+}
+
+std::vector<SpecialMatch> SpecialTokenFinder::withStrippedSpace(std::string_view text,
+                                                                const std::vector<Candidate>& kept) {
+    std::vector<SpecialMatch> matches;
+    matches.reserve(kept.size());
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        SpecialMatch match = kept[i].match;
+        const std::size_t least = i == 0 ? 0 : matches.back().range.end;
+        const std::size_t most = i + 1 < kept.size() ? kept[i + 1].match.range.begin : text.size();
+        while (kept[i].strips.before && match.range.begin > least && isSpace(text[match.range.begin - 1]))
+            --match.range.begin;
+        while (kept[i].strips.after && match.range.end < most && isSpace(text[match.range.end]))
+            ++match.range.end;
+        matches.push_back(match);
+    }
+    return matches;
 }
 
 } // namespace kvscope::model

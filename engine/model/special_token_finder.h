@@ -24,17 +24,24 @@ struct SpecialMatch {
     TokenId token = -1;
 };
 
+/// Whitespace beside a token that counts as part of it.
+struct StripsSpace {
+    bool before = false;
+    bool after = false;
+};
+
 /// Finds the literal texts of special and user-defined tokens, all tokens in one pass over the text (a trie), so that
 /// the thousands of such tokens of some vocabularies cost no more than a few.
 class SpecialTokenFinder {
 public:
     /// `restricted` tokens (control, unknown) count only when asked for; others always. An empty text is ignored, of
     /// two tokens with the same text the first one counts.
-    void add(std::string_view text, TokenId token, bool restricted);
+    void add(std::string_view text, TokenId token, bool restricted, StripsSpace strips = {});
 
     /// Matches in order of the text, none overlapping another. Where candidates overlap, the longest token text wins
     /// over the whole text, then the leftmost. Restricted tokens are found only with `withRestricted`, and there only
-    /// where no byte lies in `protectedRanges` (ordered, disjoint).
+    /// where no byte lies in `protectedRanges` (ordered, disjoint). The range of a token that strips whitespace
+    /// reaches over the ASCII whitespace beside it, up to the next match.
     std::vector<SpecialMatch> find(std::string_view text, bool withRestricted,
                                    std::span<const TextRange> protectedRanges) const;
 
@@ -43,10 +50,16 @@ private:
         std::vector<std::pair<unsigned char, std::int32_t>> next;
         TokenId token = -1;
         bool restricted = false;
+        StripsSpace strips;
+    };
+    struct Candidate {
+        SpecialMatch match;
+        StripsSpace strips;
     };
     std::int32_t child(std::int32_t node, unsigned char byte) const;
-    std::vector<SpecialMatch> candidates(std::string_view text, bool withRestricted,
-                                         std::span<const TextRange> protectedRanges) const;
+    std::vector<Candidate> candidates(std::string_view text, bool withRestricted,
+                                      std::span<const TextRange> protectedRanges) const;
+    static std::vector<SpecialMatch> withStrippedSpace(std::string_view text, const std::vector<Candidate>& kept);
 
     std::vector<Node> m_nodes{1};
 };

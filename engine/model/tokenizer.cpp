@@ -2,7 +2,6 @@
 #include "engine/model/tokenizer.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "engine/model/byte_alphabet.h"
 #include "engine/model/unicode.h"
@@ -13,32 +12,8 @@ namespace {
 
 constexpr std::string_view kByteLevelModel = "gpt2";
 constexpr std::string_view kSentencePieceModel = "llama";
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81"; // U+2581
-
-/// `<0x0A>` -> "\n"; nothing if the text has another form.
-std::optional<std::string> byteOfName(std::string_view text) {
-    constexpr std::string_view kDigits = "0123456789ABCDEF";
-    if (text.size() != 6 || text.substr(0, 3) != "<0x" || text[5] != '>')
-        return std::nullopt;
-    const std::size_t high = kDigits.find(text[3]);
-    const std::size_t low = kDigits.find(text[4]);
-    if (high == std::string_view::npos || low == std::string_view::npos)
-        return std::nullopt;
-    return std::string(1, static_cast<char>(high * 16 + low));
-}
-
-std::string spacesUnmarked(std::string_view text) {
-    std::string out;
-    for (std::size_t at = 0; at < text.size();) {
-        if (text.substr(at, kSpaceMark.size()) == kSpaceMark) {
-            out.push_back(' ');
-            at += kSpaceMark.size();
-        } else {
-            out.push_back(text[at++]);
-        }
-    }
-    return out;
-}
+/// 32-bit offsets also hold the text with its blanks spelt in three bytes.
+constexpr std::size_t kLongestText = std::size_t(1) << 30;
 
 std::string decodedBytes(const std::string& text, TokenType type, bool byteLevel) {
     switch (type) {
@@ -49,11 +24,11 @@ std::string decodedBytes(const std::string& text, TokenType type, bool byteLevel
     case TokenType::UserDefined:
         return text;
     case TokenType::Byte:
-        return byteOfName(text).value_or(text);
+        return byteOfName(text) >= 0 ? std::string(1, static_cast<char>(byteOfName(text))) : text;
     case TokenType::Normal:
         break;
     }
-    return byteLevel ? bytesOfSymbols(text).value_or(text) : spacesUnmarked(text);
+    return byteLevel ? bytesOfSymbols(text).value_or(text) : blanksUnmarked(text);
 }
 
 Error notEncodable(std::string reason) {
@@ -81,8 +56,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::create(Vocabulary vocabulary
 
 Result<void> Tokenizer::kindEncodes(const std::string& model, const std::string& preTokenizer) {
     if (model == kSentencePieceModel)
-        return tl::unexpected(notEncodable("This model's SentencePiece tokenizer cannot turn text into tokens yet; "
-                                           "give token ids instead of text."));
+        return {};
     if (model != kByteLevelModel)
         return tl::unexpected(unknownKind(model));
     if (auto kind = findPreTokenizer(preTokenizer); !kind)
@@ -99,11 +73,27 @@ Result<void> Tokenizer::prepare() {
     for (std::size_t id = 0; id < v.size(); ++id)
         m_bytes.push_back(decodedBytes(v.tokens[id], v.types[id], m_byteLevel));
     m_endTokens = endOfGenerationTokens(v);
+    addSpecials();
     if (auto encodes = kindEncodes(v.model, v.preTokenizer); !encodes)
         m_encodeError = encodes.error();
-    else
+    else if (m_byteLevel)
         prepareByteLevel();
+    else
+        m_sentencePieces.emplace(v);
     return {};
+}
+
+void Tokenizer::addSpecials() {
+    const Vocabulary& v = m_vocabulary;
+    const auto listed = [](const std::vector<TokenId>& ids, TokenId id) {
+        return std::find(ids.begin(), ids.end(), id) != ids.end();
+    };
+    for (std::size_t i = 0; i < v.size(); ++i) {
+        const auto id = static_cast<TokenId>(i);
+        const bool restricted = isSpecial(id);
+        if (restricted || v.types[i] == TokenType::UserDefined)
+            m_specials.add(v.tokens[i], id, restricted, {listed(v.stripBefore, id), listed(v.stripAfter, id)});
+    }
 }
 
 void Tokenizer::prepareByteLevel() {
@@ -111,14 +101,9 @@ void Tokenizer::prepareByteLevel() {
     m_preTokenizer = *findPreTokenizer(v.preTokenizer);
     // Merging must never give a control token: that would let users write one.
     std::vector<std::string> ordinary(v.size());
-    for (std::size_t id = 0; id < v.size(); ++id) {
-        const TokenType type = v.types[id];
-        const bool restricted = type == TokenType::Control || type == TokenType::Unknown;
-        if (restricted || type == TokenType::UserDefined)
-            m_specials.add(v.tokens[id], static_cast<TokenId>(id), restricted);
-        else if (type == TokenType::Normal)
+    for (std::size_t id = 0; id < v.size(); ++id)
+        if (v.types[id] == TokenType::Normal)
             ordinary[id] = bytesOfSymbols(v.tokens[id]).value_or(std::string());
-    }
     std::vector<std::pair<std::string, std::string>> merges;
     merges.reserve(v.merges.size());
     for (const auto& [left, right] : v.merges) {
@@ -144,32 +129,40 @@ Result<void> Tokenizer::canEncode() const {
 Result<Encoding> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
     if (m_encodeError)
         return tl::unexpected(*m_encodeError);
-    if (text.size() > std::numeric_limits<std::int32_t>::max())
-        return fail(ErrorCode::TooLong, "A text of 2 GiB or more cannot be tokenized at once; split it.");
+    if (text.size() >= kLongestText)
+        return fail(ErrorCode::TooLong, "A text of 1 GiB or more cannot be tokenized at once; split it.");
     Encoding out;
     BytePairMerger::Workspace workspace;
     std::size_t done = 0;
+    bool prefix = options.atTextStart && m_vocabulary.addSpacePrefix; // only where no other text stands before
     const auto ordinaryUpTo = [&](std::size_t end) {
-        encodeOrdinary(text.substr(done, end - done), static_cast<std::uint32_t>(done), workspace, out);
+        const std::string_view part = text.substr(done, end - done);
+        const auto base = static_cast<std::uint32_t>(done);
+        if (m_sentencePieces)
+            m_sentencePieces->encode(part, prefix, base, out.ids, out.ends);
+        else
+            encodeByteLevel(part, base, workspace, out);
     };
     for (const SpecialMatch& match : m_specials.find(text, options.parseSpecial, options.userText)) {
         ordinaryUpTo(match.range.begin);
         out.ids.push_back(match.token);
         out.ends.push_back(static_cast<std::uint32_t>(match.range.end));
         done = match.range.end;
+        prefix = m_vocabulary.addSpacePrefix;
     }
     ordinaryUpTo(text.size());
 
     const auto bos = m_vocabulary.bos;
-    if (options.addBos && m_vocabulary.addBos && bos && (out.ids.empty() || out.ids.front() != *bos)) {
+    const bool there = options.bosOnlyIfMissing && bos && !out.ids.empty() && out.ids.front() == *bos;
+    if (options.addBos && m_vocabulary.addBos && bos && !there) {
         out.ids.insert(out.ids.begin(), *bos);
         out.ends.insert(out.ends.begin(), 0);
     }
     return out;
 }
 
-void Tokenizer::encodeOrdinary(std::string_view text, std::uint32_t base, BytePairMerger::Workspace& workspace,
-                               Encoding& out) const {
+void Tokenizer::encodeByteLevel(std::string_view text, std::uint32_t base, BytePairMerger::Workspace& workspace,
+                                Encoding& out) const {
     const CodePoints codePoints(text);
     std::size_t begin = 0;
     for (const std::size_t pieceEnd : splitPieces(*m_preTokenizer, codePoints)) {

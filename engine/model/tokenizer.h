@@ -13,6 +13,7 @@
 #include "engine/base/result.h"
 #include "engine/model/byte_pair_merger.h"
 #include "engine/model/pretokenizer.h"
+#include "engine/model/sentence_piece_merger.h"
 #include "engine/model/special_token_finder.h"
 #include "engine/model/vocabulary.h"
 
@@ -22,11 +23,16 @@ struct EncodeOptions {
     /// Texts of control and unknown tokens become those tokens. Only for text that a template wrote; what users wrote
     /// is listed in `userText` and stays text.
     bool parseSpecial = false;
-    /// Put the BOS token in front if the file asks for one and the ids do not begin with it anyway.
+    /// Put the BOS token in front if the file asks for one.
     bool addBos = false;
     /// Bytes in which control tokens are not recognised (ordered, disjoint). Splitting and merging run across their
     /// borders, so that they change nothing else.
     std::span<const TextRange> userText;
+    /// The text opens the prompt. Otherwise it goes on behind other tokens, and a vocabulary that adds a space prefix
+    /// adds none before its first word.
+    bool atTextStart = true;
+    /// The text may bring its own BOS (templates often write it): then none is added.
+    bool bosOnlyIfMissing = false;
 };
 
 /// Token ids and where they end in the text.
@@ -43,8 +49,11 @@ public:
     /// still be run from ids.
     static Result<std::shared_ptr<const Tokenizer>> create(Vocabulary vocabulary);
 
-    /// Text (any bytes, below 4 GiB) to ids. Bytes that are not UTF-8 become byte tokens; a byte for which the
-    /// vocabulary has no token is left out.
+    /// Text (any bytes, below 1 GiB) to ids, in time proportional to its length (times its logarithm at worst). Bytes
+    /// that are not UTF-8 become byte tokens; a byte for which the vocabulary has no token is left out, or becomes the
+    /// unknown token of a SentencePiece vocabulary.
+    ///
+    /// An EOS that the file asks for (Vocabulary::addEos) is not appended: every text here is one to be continued.
     Result<Encoding> encode(std::string_view text, const EncodeOptions& options = {}) const;
     /// Whether text can be encoded with this kind (tokenizer.ggml.model and .pre), found without reading a vocabulary.
     static Result<void> kindEncodes(const std::string& model, const std::string& preTokenizer);
@@ -71,8 +80,9 @@ private:
     explicit Tokenizer(Vocabulary vocabulary);
     Result<void> prepare();
     void prepareByteLevel();
-    void encodeOrdinary(std::string_view text, std::uint32_t base, BytePairMerger::Workspace& workspace,
-                        Encoding& out) const;
+    void addSpecials();
+    void encodeByteLevel(std::string_view text, std::uint32_t base, BytePairMerger::Workspace& workspace,
+                         Encoding& out) const;
 
     Vocabulary m_vocabulary;
     bool m_byteLevel = false;
@@ -80,6 +90,7 @@ private:
     std::vector<TokenId> m_endTokens;
     SpecialTokenFinder m_specials;
     std::optional<BytePairMerger> m_merger;
+    std::optional<SentencePieceMerger> m_sentencePieces;
     const PreTokenizer* m_preTokenizer = nullptr;
     std::optional<Error> m_encodeError;
 };

@@ -148,11 +148,13 @@ std::string toValidUtf8(std::string_view text) {
     out.reserve(text.size());
     for (std::size_t at = 0; at < text.size();) {
         const DecodedChar c = decodeUtf8(text, at);
-        if (c.valid)
+        if (c.valid) {
             out.append(text.substr(at, c.length));
-        else
+            at += c.length;
+        } else { // the beginning of a character counts as one
             appendUtf8(out, kReplacement);
-        at += c.length;
+            at += static_cast<std::size_t>(fittingBytes(text, at, leadByte(static_cast<unsigned char>(text[at]))));
+        }
     }
     return out;
 }

@@ -40,7 +40,7 @@ void appendUtf8(std::string& out, char32_t codePoint);
 
 bool isValidUtf8(std::string_view text);
 
-/// Every byte that is not part of a valid character replaced by U+FFFD: for showing and for JSON.
+/// Every maximal part that is not valid replaced by one U+FFFD, as browsers do: for showing and for JSON.
 std::string toValidUtf8(std::string_view text);
 
 /// Length of the longest beginning of `text` that ends with a whole character. What is left out is the start of a

@@ -19,6 +19,10 @@ constexpr std::array<std::string_view, 18> kEndTexts = {
     "<eos>",         "<turn|>",       "<｜end▁of▁sentence｜>",
 };
 
+bool isEndText(const std::string& text) {
+    return std::find(kEndTexts.begin(), kEndTexts.end(), text) != kEndTexts.end();
+}
+
 } // namespace
 
 std::vector<TokenId> endOfGenerationTokens(const Vocabulary& vocabulary) {
@@ -27,9 +31,15 @@ std::vector<TokenId> endOfGenerationTokens(const Vocabulary& vocabulary) {
         if (id)
             ends.insert(*id);
     for (std::size_t id = 0; id < vocabulary.size(); ++id)
-        if (std::find(kEndTexts.begin(), kEndTexts.end(), vocabulary.tokens[id]) != kEndTexts.end())
+        if (isEndText(vocabulary.tokens[id]))
             ends.insert(static_cast<TokenId>(id));
     return {ends.begin(), ends.end()};
+}
+
+void markEndTextsAsControl(Vocabulary& vocabulary) {
+    for (std::size_t id = 0; id < vocabulary.size(); ++id)
+        if (isEndText(vocabulary.tokens[id]))
+            vocabulary.types[id] = TokenType::Control;
 }
 
 Result<void> validate(const Vocabulary& vocabulary) {

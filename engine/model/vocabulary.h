@@ -33,8 +33,9 @@ struct Vocabulary {
     std::optional<TokenId> bos, eos, eot, eom, unknown, padding;
     bool addBos = false;
     bool addEos = false;
-    bool addSpacePrefix = false;
-    std::string chatTemplate; ///< empty = the file has none
+    bool addSpacePrefix = false; ///< llama only: a blank before the first word and behind special tokens
+    std::vector<TokenId> stripBefore, stripAfter; ///< special tokens that swallow the whitespace beside them
+    std::string chatTemplate;                     ///< empty = the file has none
 
     std::size_t size() const { return tokens.size(); }
 };
@@ -42,6 +43,10 @@ struct Vocabulary {
 /// Tokens that end an answer: eos, eot and eom of the file, and the tokens whose text is one of the well-known end
 /// marks. Sorted.
 std::vector<TokenId> endOfGenerationTokens(const Vocabulary& vocabulary);
+
+/// Tokens whose text is one of the well-known end marks become control tokens, whatever type the file gives them: they
+/// end answers, so users must not be able to write one, nor answers to show it.
+void markEndTextsAsControl(Vocabulary& vocabulary);
 
 /// What makes the arrays unusable as a sentence that names the fault: counts that differ, an id outside the
 /// vocabulary, no tokens.

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "engine/model/pretokenizer.h"
 
@@ -55,7 +56,7 @@ Result<void> readMerges(const GgufMetadata& metadata, Vocabulary& v) {
         // The left part may itself begin with a space.
         const std::size_t space = merge.find(' ', 1);
         if (space == std::string_view::npos || space + 1 >= merge.size())
-            return fail(ErrorCode::Corrupt, "The merge \"" + std::string(merge) +
+            return fail(ErrorCode::Corrupt, "The merge \"" + forSentence(merge) +
                                                 "\" in tokenizer.ggml.merges is not a pair; get the file again.");
         v.merges.emplace_back(merge.substr(0, space), merge.substr(space + 1));
     }
@@ -82,8 +83,48 @@ void sentencePieceDefaults(const GgufMetadata& metadata, Vocabulary& v) {
     orDefault(v.eos, "eos_token_id", 2);
     v.addBos = metadata.boolean(key("add_bos_token")).value_or(true);
     v.addSpacePrefix = metadata.boolean(key("add_space_prefix")).value_or(true);
-    if (const auto scores = metadata.reals(key("scores")))
-        v.scores.assign(scores->begin(), scores->end());
+}
+
+Result<void> readScores(const GgufMetadata& metadata, Vocabulary& v) {
+    const auto scores = metadata.reals(key("scores"));
+    if (!scores)
+        return wrongKey("scores", "an array of numbers");
+    v.scores.assign(scores->begin(), scores->end());
+    return {};
+}
+
+/// Which special tokens swallow whitespace is not written in files: it goes by the name of the model, as in the
+/// reference.
+void findStripping(const GgufMetadata& metadata, Vocabulary& v) {
+    std::string name(metadata.string("general.name").value_or(""));
+    for (char& c : name)
+        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const auto named = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+    const bool phi3 = named("phi-3") || named("phi3");
+    const bool modernBert = named("modern-bert");
+    if (!phi3 && !modernBert)
+        return;
+    for (std::size_t id = 0; id < v.size(); ++id) {
+        const std::string& text = v.tokens[id];
+        const bool special = v.types[id] == TokenType::Control || v.types[id] == TokenType::Unknown ||
+                             v.types[id] == TokenType::UserDefined;
+        if (phi3 && special && text != "<unk>" && text != "<s>" && text != "<|endoftext|>")
+            v.stripAfter.push_back(static_cast<TokenId>(id));
+        if (modernBert && text == "[MASK]")
+            v.stripBefore.push_back(static_cast<TokenId>(id));
+    }
+}
+
+/// A merge of parts that are no tokens can never apply: the list belongs to another vocabulary or is damaged.
+Result<void> checkMerges(const Vocabulary& v) {
+    const std::unordered_set<std::string_view> tokens(v.tokens.begin(), v.tokens.end());
+    for (const auto& [left, right] : v.merges)
+        for (const std::string* part : {&left, &right})
+            if (!tokens.contains(*part))
+                return fail(ErrorCode::Corrupt, "The merge \"" + forSentence(left + " " + right) +
+                                                    "\" in tokenizer.ggml.merges names \"" + forSentence(*part) +
+                                                    "\", which is no token; get the file again.");
+    return {};
 }
 
 } // namespace
@@ -96,16 +137,22 @@ Result<Vocabulary> vocabularyFromGguf(const GgufMetadata& metadata) {
     v.model = *model;
     if (auto read = readTokens(metadata, v); !read)
         return tl::unexpected(read.error());
+    markEndTextsAsControl(v);
     readIds(metadata, v);
     if (v.model == "gpt2") {
         v.preTokenizer = metadata.string(key("pre")).value_or("default");
         if (auto read = readMerges(metadata, v); !read)
             return tl::unexpected(read.error());
+        if (auto checked = checkMerges(v); !checked)
+            return tl::unexpected(checked.error());
         const auto kind = findPreTokenizer(v.preTokenizer);
         v.addBos = metadata.boolean(key("add_bos_token")).value_or(kind && (*kind)->addBosByDefault);
     } else if (v.model == "llama") {
         sentencePieceDefaults(metadata, v);
+        if (auto read = readScores(metadata, v); !read)
+            return tl::unexpected(read.error());
     }
+    findStripping(metadata, v);
     v.chatTemplate = metadata.string("tokenizer.chat_template").value_or("");
     if (auto valid = validate(v); !valid)
         return tl::unexpected(valid.error());

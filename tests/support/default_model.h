@@ -8,24 +8,28 @@
 
 namespace kvscope::test {
 
+inline std::string environment(const char* name) {
+    const char* value = std::getenv(name); // NOLINT(concurrency-mt-unsafe): tests start single-threaded
+    return value == nullptr ? "" : value;
+}
+
+inline std::optional<std::string> regularFile(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(path, ignored) ? std::optional(path) : std::nullopt;
+}
+
+/// A model where packaging/fetch_model.sh puts it; nothing if it is not there.
+inline std::optional<std::string> fetchedModel(const std::string& fileName) {
+    std::string data = environment("XDG_DATA_HOME");
+    if (data.empty())
+        data = environment("HOME") + "/.local/share";
+    return regularFile(data + "/kvscope/models/" + fileName);
+}
+
 /// The default model where packaging/fetch_model.sh puts it, or what $KVSCOPE_MODEL names; nothing if it is not there.
 inline std::optional<std::string> defaultModel() {
-    namespace fs = std::filesystem;
-    const auto environment = [](const char* name) {
-        const char* value = std::getenv(name); // NOLINT(concurrency-mt-unsafe): tests start single-threaded
-        return std::string(value == nullptr ? "" : value);
-    };
-    std::string path = environment("KVSCOPE_MODEL");
-    if (path.empty()) {
-        std::string data = environment("XDG_DATA_HOME");
-        if (data.empty())
-            data = environment("HOME") + "/.local/share";
-        path = data + "/kvscope/models/SmolLM2-135M-Instruct.Q4_1.gguf";
-    }
-    std::error_code ignored;
-    if (!fs::is_regular_file(path, ignored))
-        return std::nullopt;
-    return path;
+    const std::string named = environment("KVSCOPE_MODEL");
+    return named.empty() ? fetchedModel("SmolLM2-135M-Instruct.Q4_1.gguf") : regularFile(named);
 }
 
 inline constexpr const char* kNoDefaultModel =
