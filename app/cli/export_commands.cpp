@@ -125,8 +125,9 @@ int exportLog(const ExportOptions& options) {
 Verb addExport(CLI::App& app) {
     auto options = std::make_shared<ExportOptions>();
     Verb verb;
-    verb.app = app.add_subcommand("export", "Write what KVScope has recorded as files for other programs");
-    verb.app->require_subcommand(1);
+    verb.app = app.add_subcommand("export", "Write chats, or what KVScope has recorded (export log), as files");
+    verb.app->require_subcommand(0, 1);
+    const std::function<int()> exportChats = addChatExport(*verb.app);
     CLI::App* log = verb.app->add_subcommand(
         "log", "Write a recorded session as JSON lines, CSV or .kvscope.\n"
                "Without FILE it is a session of the data folder, where the window records (no message text).\n"
@@ -142,7 +143,7 @@ Verb addExport(CLI::App& app) {
     log->add_option("--output", options->output, "File to write; it appears when it is complete [standard output]");
     log->add_flag("--list", options->list, "List the recorded sessions of the data folder instead, oldest first");
     log->add_flag("--json", options->asJson, "With --output or --list: a summary as JSON on standard output");
-    verb.run = [options] { return exportLog(*options); };
+    verb.run = [=] { return log->parsed() ? exportLog(*options) : exportChats(); };
     return verb;
 }
 

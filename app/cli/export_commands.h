@@ -5,7 +5,11 @@
 
 namespace kvscope::cli {
 
-/// `export log`: a recorded session as JSON lines, CSV or `.kvscope`.
+/// `export`: chats; `export log`: a recorded session as JSON lines, CSV or `.kvscope`.
 Verb addExport(CLI::App& app);
+/// Adds the options for chats to `export` itself; what runs when no other was chosen. In chat_commands.cpp, as is
+/// import.
+std::function<int()> addChatExport(CLI::App& app);
+Verb addImport(CLI::App& app);
 
 } // namespace kvscope::cli

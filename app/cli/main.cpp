@@ -28,7 +28,7 @@ int complain(const char* sentence, int status) {
 }
 
 /// Verbs of the contract that this version does not have.
-constexpr const char* kUnbuiltVerbs[] = {"bench", "eval", "trace", "plan", "import", "snapshots", "serve"};
+constexpr const char* kUnbuiltVerbs[] = {"bench", "eval", "trace", "plan", "snapshots", "serve"};
 
 bool isUnbuiltVerb(const char* word) {
     for (const char* verb : kUnbuiltVerbs)
@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
     const std::vector<cli::Verb> verbs = {
         cli::addGenerate(app),   cli::addLogits(app), cli::addInspect(app), cli::addTokenize(app),
         cli::addDetokenize(app), cli::addRender(app), cli::addExport(app),
+        cli::addImport(app),
     };
     occupyStandardStreams();
     if (argc > 1 && isUnbuiltVerb(argv[1]))

@@ -97,17 +97,19 @@ void Desktop::connectWindow() {
     });
     connect(&m_chat, &ui::ChatController::stateChanged, this, &Desktop::retime);
     connect(&m_chat, &ui::ChatController::currentChanged, this, &Desktop::retime);
-    connect(&m_bridge, &StoreBridge::trouble, this, [this](const QString& path, const QString& sentence, int waiting) {
+    connect(&m_bridge, &StoreBridge::reopened, &m_chat, &ui::ChatController::start);
+    connect(&m_bridge, &StoreBridge::trouble, this, [this](const ui::StoreTrouble& trouble) {
         QStringList detail;
-        if (!sentence.contains(path))
-            detail << path + QLatin1Char('.');
+        const int waiting = trouble.waitingWrites;
+        if (!trouble.path.isEmpty() && !trouble.sentence.contains(trouble.path))
+            detail << trouble.path + QLatin1Char('.');
         if (waiting > 0)
             detail << (waiting == 1 ? tr("1 change waits and is tried again by itself; nothing is lost while the "
                                          "program runs.")
                                     : tr("%1 changes wait and are tried again by themselves; nothing is lost while "
                                          "the program runs.")
                                           .arg(ui::formatNumber(waiting)));
-        m_window->setStoreTrouble(sentence, detail.join(QLatin1Char(' ')));
+        m_window->setStoreTrouble(trouble.sentence, detail.join(QLatin1Char(' ')));
     });
 }
 

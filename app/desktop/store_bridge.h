@@ -2,7 +2,10 @@
 #pragma once
 
 #include <QObject>
+#include <QThreadPool>
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <unordered_map>
 
 #include "engine/store/store_thread.h"
@@ -15,7 +18,11 @@ namespace kvscope::desktop {
 class StoreBridge final : public QObject, public ui::ChatStore {
     Q_OBJECT
 public:
+    using Id = ui::ConversationId;
+    using Messages = std::vector<ui::ChatMessage>;
+
     explicit StoreBridge(store::StoreThread& thread, QObject* parent = nullptr);
+    ~StoreBridge() override;
 
     void drain();
     bool waiting() const { return !m_waiting.empty(); }
@@ -24,21 +31,51 @@ public:
     /// An event of the run without a window's waiting for it: a fault, a changed model file.
     void noteEvent(const std::string& kind, const std::string& detailJson);
 
+    // What a window offers while there is trouble.
+    void retry() { m_thread.retry(); }
+    void openOther(const QString& path) { m_thread.openOther(path.toStdString()); }
+    void continueWithoutSaving() { m_thread.continueInMemory(); }
+    /// Going on without saving: what is written reaches no file.
+    bool inMemory() const { return m_inMemory; }
+
     void listConversations(Done<std::vector<ui::Conversation>> done) override;
-    void loadMessages(ui::ConversationId conversation, Done<std::vector<ui::ChatMessage>> done) override;
-    void createConversation(const ui::Conversation& conversation, Done<ui::ConversationId> done) override;
-    void renameConversation(ui::ConversationId conversation, const QString& title, Done<void> done) override;
-    void setSystemPrompt(ui::ConversationId conversation, const QString& prompt, Done<void> done) override;
-    void setSettings(ui::ConversationId conversation, const api::SamplingParams& settings, Done<void> done) override;
-    void deleteConversation(ui::ConversationId conversation, Done<void> done) override;
-    void restoreConversation(ui::ConversationId conversation, Done<void> done) override;
+    void loadMessages(Id conversation, Done<Messages> done) override;
+    void createConversation(const ui::Conversation& conversation, Done<Id> done) override;
+    void renameConversation(Id conversation, const QString& title, Done<void> done) override;
+    void setAutomaticTitle(Id conversation, const QString& title, Done<void> done) override;
+    void setSystemPrompt(Id conversation, const QString& prompt, Done<void> done) override;
+    void setSettings(Id conversation, const api::SamplingParams& settings, Done<void> done) override;
+    void deleteConversation(Id conversation, Done<void> done) override;
+    void restoreConversation(Id conversation, Done<void> done) override;
+    void duplicateConversation(Id conversation, const QString& title, Done<ui::Conversation> done) override;
+    void branchConversation(Id conversation, ui::MessageId last, const QString& title,
+                            Done<ui::Conversation> done) override;
+    void saveDraft(Id conversation, const QString& text, const std::vector<ui::Attachment>& attachments) override;
+    void loadNewDraft(Done<std::pair<QString, std::vector<ui::Attachment>>> done) override;
     void addTurn(const NewTurn& turn, Done<TurnIds> done) override;
+    void addAnswer(const NewAnswer& answer, Done<ui::MessageId> done) override;
+    void addMessage(const NewMessage& message, Done<ui::MessageId> done) override;
     void saveProgress(const ui::ChatMessage& answer, Done<void> done) override;
     void endAnswer(const ui::ChatMessage& answer, Done<void> done) override;
+    void reopenAnswer(ui::MessageId answer, Done<void> done) override;
+    void showVersion(Id conversation, ui::MessageId message, Done<Messages> done) override;
+    void deleteMessage(Id conversation, ui::MessageId message, Done<Messages> done) override;
+    void search(const QString& query, Done<SearchResult> done) override;
+    void listPresets(Done<std::vector<Preset>> done) override;
+    void savePreset(const Preset& preset, Done<std::int64_t> done) override;
+    void deletePreset(std::int64_t preset, Done<void> done) override;
+    void exportChats(const std::vector<Id>& conversations, ExportFormat format, const QString& path,
+                     Done<ExportReport> done) override;
+    void importChats(const QString& path, Done<ImportReport> done) override;
+    void backUp(const QString& path, Done<void> done) override;
+    void restoreBackup(const QString& path, Done<QString> done) override;
 
 signals:
-    /// The storage refuses writes; they wait and are tried again. An empty sentence: it is over.
-    void trouble(const QString& path, const QString& sentence, int waitingWrites);
+    /// The storage refuses writes, or (reason None) takes them again.
+    void trouble(const ui::StoreTrouble& trouble);
+    /// Another database, or the same one anew, has taken the place of the one before: everything shown is read again.
+    /// `inMemory`: the user goes on without saving.
+    void reopened(const QString& path, bool inMemory);
     void recovered(int interruptedAnswers);
 
 private:
@@ -47,10 +84,21 @@ private:
     void waitDone(store::JobId job, Done<void> done);
     void settle(store::JobId job, Result<store::StoreEvent> result);
     void take(store::StoreEvent event);
+    struct Export;
+    struct Import;
+    void exportNext(const std::shared_ptr<Export>& job);
+    void takeBatch(const std::shared_ptr<Import>& job,
+                   std::vector<std::pair<store::ConversationContent, std::string>> batch);
+    void endImport(const std::shared_ptr<Import>& job);
+    void takeOpened(const store::OpenedEvent& opened);
 
     store::StoreThread& m_thread;
     std::unordered_map<store::JobId, Finish> m_waiting;
     std::string m_tokenizer;
+    bool m_opened = false; ///< the first OpenedEvent has come
+    bool m_inMemory = false;
+    std::atomic<bool> m_ending{false}; ///< tells readers of files to stop
+    QThreadPool m_files;               ///< reads and writes files of conversations; waited for at the end
 };
 
 } // namespace kvscope::desktop

@@ -2,6 +2,8 @@
 #include "app/desktop/store_rows.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 #include <unordered_map>
 
 #include "ui/models/chat_settings.h"
@@ -83,6 +85,10 @@ std::optional<store::MessageTokens> tokensOf(const ui::ChatMessage& answer, cons
     return store::MessageTokens{tokenizer, answer.tokens, std::nullopt};
 }
 
+store::ThinkingFacts factsOf(const ui::ChatMessage& answer) {
+    return {std::llround(answer.thinkingSeconds * 1000), answer.thinkingTokens, answer.thinkingOpen};
+}
+
 ui::MessageStatus statusOf(const store::Message& row) {
     switch (row.status) {
     case store::MessageStatus::Complete:
@@ -104,6 +110,12 @@ ui::ChatMessage messageOf(const store::Message& row) {
     m.role = row.role == store::Role::User ? ui::MessageRole::User : ui::MessageRole::Assistant;
     m.status = statusOf(row);
     m.text = QString::fromStdString(row.text);
+    m.thinking = QString::fromStdString(row.thinking);
+    m.thinkingOpen = row.thinkingFacts.open;
+    m.thinkingSeconds = double(row.thinkingFacts.ms) / 1000;
+    m.thinkingTokens = row.thinkingFacts.tokens;
+    m.parent = row.parent.valid() ? row.parent.value() : ui::kNoId;
+    m.attachments = attachmentsOf(row.attachments);
     m.error = QString::fromStdString(row.error);
     m.reason = finishReasonOf(row.finishReason);
     if (row.tokens)
@@ -120,6 +132,20 @@ ui::ChatMessage messageOf(const store::Message& row) {
     return m;
 }
 
+/// With its place among the messages of the same parent.
+ui::ChatMessage versionOf(const store::Message& row, std::vector<const store::Message*>& siblings) {
+    ui::ChatMessage m = messageOf(row);
+    std::sort(siblings.begin(), siblings.end(),
+              [](const store::Message* a, const store::Message* b) { return a->sibling < b->sibling; });
+    for (const store::Message* sibling : siblings) {
+        m.siblings.push_back(sibling->id.value());
+        if (sibling->id == row.id)
+            m.version = int(m.siblings.size());
+    }
+    m.versions = int(m.siblings.size());
+    return m;
+}
+
 } // namespace
 
 ui::Conversation conversationOf(const store::Conversation& row) {
@@ -131,13 +157,68 @@ ui::Conversation conversationOf(const store::Conversation& row) {
     c.createdMs = row.created;
     c.updatedMs = row.updated;
     c.settings = ui::settingsFromJson(QByteArray::fromStdString(row.settings));
+    c.titleByUser = row.titleByUser;
+    c.draft = QString::fromStdString(row.draft);
+    c.draftAttachments = attachmentsOf(row.draftAttachments);
+    c.unsaved = row.unsaved;
     return c;
+}
+
+std::vector<ui::Attachment> attachmentsOf(const std::vector<store::Attachment>& rows) {
+    std::vector<ui::Attachment> all;
+    for (const store::Attachment& row : rows)
+        all.push_back({QString::fromStdString(row.name), QString::fromStdString(row.content), row.tokens});
+    return all;
+}
+
+std::vector<store::Attachment> rowsOf(const std::vector<ui::Attachment>& attachments) {
+    std::vector<store::Attachment> all;
+    for (const ui::Attachment& a : attachments)
+        all.push_back({a.name.toStdString(), a.text.toStdString(), a.tokens});
+    return all;
+}
+
+ui::ChatStore::Preset presetOf(const store::Preset& row) {
+    return {row.id.value(), QString::fromStdString(row.name), QString::fromStdString(row.systemPrompt),
+            ui::settingsFromJson(QByteArray::fromStdString(row.settings))};
+}
+
+store::Preset rowOf(const ui::ChatStore::Preset& preset) {
+    return {store::PresetId(preset.id), preset.name.toStdString(), preset.systemPrompt.toStdString(),
+            ui::settingsToJson(preset.settings).toStdString()};
+}
+
+ui::ChatStore::SearchResult resultOf(const store::SearchResult& result) {
+    ui::ChatStore::SearchResult all;
+    all.query = QString::fromStdString(result.query);
+    all.superseded = result.superseded;
+    all.messages = std::int64_t(result.messages.size());
+    all.conversations = result.conversations;
+    for (const store::SearchHit& row : result.hits) {
+        ui::ChatStore::SearchHit hit;
+        hit.conversation = row.conversation.value();
+        hit.message = row.message.valid() ? row.message.value() : ui::kNoId;
+        hit.snippet = QString::fromStdString(row.snippet);
+        const auto length = [](std::string_view bytes) {
+            return int(QString::fromUtf8(bytes.data(), qsizetype(bytes.size())).size());
+        };
+        const std::string_view snippet = row.snippet;
+        hit.snippetAt = length(snippet.substr(0, row.snippetAt));
+        hit.snippetLength = length(snippet.substr(row.snippetAt, row.snippetBytes));
+        hit.position = int(row.atUnits);
+        hit.length = int(row.units);
+        all.hits.push_back(std::move(hit));
+    }
+    return all;
 }
 
 std::vector<ui::ChatMessage> pathOf(const store::ConversationContent& content) {
     std::unordered_map<std::int64_t, const store::Message*> byId;
-    for (const store::Message& message : content.messages)
+    std::unordered_map<std::int64_t, std::vector<const store::Message*>> children;
+    for (const store::Message& message : content.messages) {
         byId.emplace(message.id.value(), &message);
+        children[message.parent.value()].push_back(&message);
+    }
     std::vector<ui::ChatMessage> path;
     store::MessageId at = content.conversation.activeLeaf;
     while (at.valid() && path.size() <= content.messages.size()) {
@@ -145,7 +226,7 @@ std::vector<ui::ChatMessage> pathOf(const store::ConversationContent& content) {
         if (it == byId.end())
             break;
         if (it->second->role != store::Role::System)
-            path.push_back(messageOf(*it->second));
+            path.push_back(versionOf(*it->second, children[it->second->parent.value()]));
         at = it->second->parent;
     }
     std::reverse(path.begin(), path.end());
@@ -153,7 +234,8 @@ std::vector<ui::ChatMessage> pathOf(const store::ConversationContent& content) {
 }
 
 store::AnswerProgress progressOf(const ui::ChatMessage& answer, const std::string& tokenizer) {
-    return {store::MessageId(answer.id), answer.text.toStdString(), {}, tokensOf(answer, tokenizer)};
+    return {store::MessageId(answer.id), answer.text.toStdString(), answer.thinking.toStdString(),
+            tokensOf(answer, tokenizer), factsOf(answer)};
 }
 
 store::AnswerEnd endOf(const ui::ChatMessage& answer, const std::string& tokenizer) {
@@ -163,6 +245,8 @@ store::AnswerEnd endOf(const ui::ChatMessage& answer, const std::string& tokeniz
                  : answer.status == ui::MessageStatus::Stopped ? store::MessageStatus::Interrupted
                                                                : store::MessageStatus::Complete;
     end.text = answer.text.toStdString();
+    end.thinking = answer.thinking.toStdString();
+    end.thinkingFacts = factsOf(answer);
     end.finishReason = api::finishReasonName(answer.reason);
     end.error = answer.error.toStdString();
     end.tokens = tokensOf(answer, tokenizer);

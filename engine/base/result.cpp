@@ -27,6 +27,10 @@ const char* errorCodeName(ErrorCode code) {
         return "busy";
     case ErrorCode::Full:
         return "full";
+    case ErrorCode::ReadOnly:
+        return "read_only";
+    case ErrorCode::Newer:
+        return "newer";
     case ErrorCode::Cancelled:
         return "cancelled";
     case ErrorCode::Internal:

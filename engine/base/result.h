@@ -22,6 +22,8 @@ enum class ErrorCode {
     Template,        ///< the chat template failed or raised
     Busy,            ///< somebody else holds it; trying again may work
     Full,            ///< disk or quota full
+    ReadOnly,        ///< the file or its folder takes no writes
+    Newer,           ///< written by a newer version of this program
     Cancelled,       ///< the user stopped it
     Internal,        ///< a broken invariant, see KV_CHECK
 };

@@ -2,10 +2,11 @@
 #include "engine/store/database.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <vector>
 
-#include <SQLiteCpp/Backup.h>
 #include <SQLiteCpp/Exception.h>
 #include <sqlite3.h>
 
@@ -15,12 +16,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const int kOpenFlags = SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE;
+const int kOpenFlags = SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_URI;
 constexpr int kBackupsKept = 2;
-constexpr int kBackupBusyTimeoutMs = 2000;
 
 int pragmaInt(SQLite::Database& db, const char* pragma) {
     return db.execAndGet(pragma).getInt();
+}
+
+std::string openName(const DatabaseOptions& options) {
+    if (!options.parameters.empty())
+        return uriOf(options.path, options.parameters);
+    return options.path.starts_with("file:") ? "./" + options.path : options.path;
 }
 
 std::string backupPath(const std::string& path, int version) {
@@ -38,11 +44,32 @@ void removeOldBackups(const std::string& path, int newestVersion) {
     }
 }
 
+Result<void> checkKind(const std::string& path, bool hasTables, int application, int version, int newest) {
+    if (hasTables && application != kApplicationId)
+        return fail(ErrorCode::Unsupported, path + " is a database of another program; choose another one.");
+    if (version > newest)
+        return fail(ErrorCode::Newer, "The database " + path + " has version " + std::to_string(version) +
+                                          ", this program knows versions up to " + std::to_string(newest) +
+                                          "; use a newer KVScope.");
+    return {};
+}
+
 } // namespace
+
+std::string uriOf(const std::string& path, const std::string& parameters) {
+    std::string uri = "file:";
+    for (const char c : path) {
+        char escaped[4] = {c, '\0'};
+        if (c == '?' || c == '#' || c == '%')
+            std::snprintf(escaped, sizeof escaped, "%%%02X", static_cast<unsigned>(c));
+        uri += escaped;
+    }
+    return uri + "?" + parameters;
+}
 
 bool isStorageTrouble(ErrorCode code) {
     return code == ErrorCode::Busy || code == ErrorCode::Full || code == ErrorCode::Io || code == ErrorCode::Corrupt ||
-           code == ErrorCode::OutOfMemory;
+           code == ErrorCode::ReadOnly || code == ErrorCode::OutOfMemory;
 }
 
 Error errorFromSqlite(int extendedCode, const std::string& detail, const std::string& path) {
@@ -61,7 +88,7 @@ Error errorFromSqlite(int extendedCode, const std::string& detail, const std::st
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-        return {ErrorCode::Io, "The database " + path + " is read-only; make the file and its folder writable."};
+        return {ErrorCode::ReadOnly, "The database " + path + " is read-only; make the file and its folder writable."};
     case SQLITE_CANTOPEN:
         return {ErrorCode::Io,
                 "The database " + path + " cannot be opened; check that its folder exists and is writable."};
@@ -77,12 +104,17 @@ Error errorFromSqlite(int extendedCode, const std::string& detail, const std::st
 }
 
 Error Database::translate(const SQLite::Exception& exception) const {
-    return errorFromSqlite(exception.getExtendedErrorCode(), exception.what(), m_options.path);
+    int code = exception.getExtendedErrorCode();
+    // A limit of file size or a quota is met as an I/O error: what helps is what helps against a full disk.
+    const int system = sqlite3_system_errno(m_db.getHandle());
+    if ((code & 0xff) == SQLITE_IOERR && (system == EFBIG || system == EDQUOT || system == ENOSPC))
+        code = SQLITE_FULL;
+    return errorFromSqlite(code, exception.what(), m_options.path);
 }
 
 Database::Database(DatabaseOptions options)
     : m_options(std::move(options))
-    , m_db(m_options.path, kOpenFlags, m_options.busyTimeoutMs, m_options.vfs) {}
+    , m_db(openName(m_options), kOpenFlags, m_options.busyTimeoutMs, m_options.vfs) {}
 
 Result<std::unique_ptr<Database>> Database::open(DatabaseOptions options) {
     const std::string path = options.path;
@@ -103,13 +135,12 @@ Result<void> Database::prepare() {
     const int application = pragmaInt(m_db, "PRAGMA application_id");
     const bool hasTables = m_db.execAndGet("SELECT count(*) FROM sqlite_schema").getInt() > 0;
 
-    if (hasTables && application != kApplicationId)
-        return fail(ErrorCode::Unsupported,
-                    m_options.path + " is a database of another program; choose another data folder.");
-    if (version > newest)
-        return fail(ErrorCode::Unsupported, "The database " + m_options.path + " has version " +
-                                                std::to_string(version) + ", this program knows versions up to " +
-                                                std::to_string(newest) + "; use a newer KVScope.");
+    if (auto ours = checkKind(m_options.path, hasTables, application, version, newest); !ours)
+        return ours;
+    if (m_inMemory) {
+        m_db.exec("PRAGMA foreign_keys = ON");
+        return version < newest ? migrate(version, newest) : Result<void>();
+    }
     if (sqlite3_db_readonly(m_db.getHandle(), "main") == 1)
         return tl::unexpected<Error>(errorFromSqlite(SQLITE_READONLY, "", m_options.path));
 
@@ -146,20 +177,10 @@ Result<void> Database::migrate(int from, int to) {
 
 Result<void> Database::backUp(int version) {
     const std::string target = backupPath(m_options.path, version);
-    const std::string partial = target + ".part";
-    std::error_code error;
-    fs::remove(partial, error);
-    {
-        SQLite::Database copy(partial, kOpenFlags, kBackupBusyTimeoutMs);
-        SQLite::Backup backup(copy, m_db);
-        const int code = backup.executeStep(-1);
-        if (code != SQLITE_DONE)
-            return tl::unexpected<Error>(errorFromSqlite(code, sqlite3_errstr(code), partial));
-    }
-    fs::rename(partial, target, error); // a backup is complete or absent
-    if (error)
-        return fail(ErrorCode::Io, "The backup " + target + " could not be written (" + error.message() +
-                                       "); the database was left as it is. Make its folder writable.");
+    if (m_inMemory)
+        return {};
+    if (auto saved = backUpTo(target); !saved)
+        return saved;
     removeOldBackups(m_options.path, version);
     return {};
 }

@@ -18,7 +18,10 @@ namespace kvscope::store {
 
 struct DatabaseOptions {
     std::string path; ///< of kvscope.db; created when it does not exist (its folder must)
-    std::string vfs;  ///< name of a registered SQLite VFS; "" = the system's. Tests put faults below the store with it
+    /// Parameters of an SQLite URI, "mode=ro" or "immutable=1": how tests make a file that cannot be written, for root
+    /// too.
+    std::string parameters;
+    std::string vfs; ///< name of a registered SQLite VFS; "" = the system's. Tests put faults below the store with it
     int busyTimeoutMs = 250; ///< how long one statement waits for another program's lock before it fails with Busy
     /// Called before every commit, on the store's thread; tests delay commits with it.
     std::function<void()> beforeCommit;
@@ -46,8 +49,14 @@ private:
 class Database {
 public:
     /// Opens, checks, backs up (`kvscope.db.vN.bak`, two kept) and migrates.
-    /// Errors: Unsupported (newer version, or not a KVScope database), Corrupt, Io (not writable), Busy, Full.
+    /// Errors: Newer, Unsupported (not a KVScope database), Corrupt, ReadOnly, Io (cannot be opened), Busy, Full.
     static Result<std::unique_ptr<Database>> open(DatabaseOptions options);
+    /// A database in memory with all that can be read of the file (its path stays the file's, for sentences): for
+    /// reading without touching the file, and for going on where it cannot be written.
+    /// Errors: those of `open`; with `emptyIfUnreadable` an unreadable file gives an empty database, whose ids begin so
+    /// high (at `firstId`) that they never meet those of the file.
+    static Result<std::unique_ptr<Database>> openInMemory(DatabaseOptions options, bool emptyIfUnreadable = false,
+                                                          std::int64_t firstId = 1);
 
     /// Runs `body` in one transaction (BEGIN IMMEDIATE), committed if it returns a value and rolled back otherwise.
     /// `body` returns a Result and may let SQLite::Exception escape.
@@ -71,13 +80,29 @@ public:
     std::int64_t lastInsertId() const { return m_db.getLastInsertRowid(); }
     SQLite::Database& handle() { return m_db; }
     const std::string& path() const { return m_options.path; }
+    bool inMemory() const { return m_inMemory; }
+
+    /// From now on temp.unsaved lists the conversations, and temp.unsaved_preset the presets, that are written.
+    Result<void> trackChanges();
+    /// Whether every commit waits for the disk (as it does from the start). Going back to it waits for all before.
+    Result<void> setSynchronous(bool full);
+    /// A complete copy, looked through by integrity_check before it gets its name. Errors: Io, Full, Corrupt, ...
+    Result<void> backUpTo(const std::string& target);
+    /// Replaces everything by what `source` holds, after checking it: a KVScope database of this or an older version,
+    /// sound. One transaction: whatever happens, the file holds the old or the new. Then open it anew.
+    /// Errors: NotFound, Unsupported, Newer, Corrupt, and the storage's; nothing is changed then.
+    Result<void> restoreFrom(const std::string& source);
 
 private:
     explicit Database(DatabaseOptions options);
+    struct InMemory {};
+    Database(DatabaseOptions options, InMemory);
+    Result<void> copyFile();
     Result<void> prepare();
     Result<void> migrate(int from, int to);
     Result<void> backUp(int version);
     Error translate(const SQLite::Exception& exception) const;
+    void forgetStatements() { m_statements.clear(); }
 
     template <class Body> auto guarded(Body body) -> decltype(body()) {
         try {
@@ -89,11 +114,19 @@ private:
 
     DatabaseOptions m_options;
     SQLite::Database m_db;
+    bool m_inMemory = false;
     std::map<std::string_view, std::unique_ptr<SQLite::Statement>> m_statements;
 };
 
-/// An Error for a result code of SQLite, naming the file. Busy, Full, Io, Corrupt and OutOfMemory are troubles of the
-/// storage (the same write may succeed later); the others are the request's own fault.
+/// "file:PATH?PARAMETERS" for SQLite, with what is special in it escaped.
+std::string uriOf(const std::string& path, const std::string& parameters);
+
+/// Looks a database file through without changing it: ours, not newer than this program, sound. Its version.
+/// Errors: NotFound, Unsupported, Newer, Corrupt, Busy, Io.
+Result<int> checkDatabaseFile(const std::string& path);
+
+/// An Error for a result code of SQLite, naming the file. Busy, Full, Io, ReadOnly, Corrupt and OutOfMemory are
+/// troubles of the storage (the same write may succeed later); the others are the request's own fault.
 Error errorFromSqlite(int extendedCode, const std::string& detail, const std::string& path);
 bool isStorageTrouble(ErrorCode code);
 

@@ -12,6 +12,8 @@ namespace {
 
 constexpr const char* kReplacement = "\xEF\xBF\xBD";
 
+} // namespace
+
 /// utf8proc refuses a whole string for one bad byte, and FTS5 ends a token at NUL: make both harmless first.
 std::string validUtf8(std::string_view text) {
     std::string out;
@@ -33,8 +35,6 @@ std::string validUtf8(std::string_view text) {
     }
     return out;
 }
-
-} // namespace
 
 std::string foldCase(std::string_view text) {
     const std::string valid = validUtf8(text);

@@ -11,4 +11,7 @@ namespace kvscope::store {
 /// agree.
 std::string foldCase(std::string_view text);
 
+/// The text with U+FFFD for bytes that are not UTF-8 and for NUL.
+std::string validUtf8(std::string_view text);
+
 } // namespace kvscope::store

@@ -29,6 +29,22 @@ enum class MessageStatus { Complete, Interrupted, Generating, Error };
 const char* roleName(Role role);                     ///< "system", "user", "assistant", as stored
 const char* messageStatusName(MessageStatus status); ///< "complete", "interrupted", "generating", "error", as stored
 
+/// A text file that belongs to a message of the user, or to a draft.
+struct Attachment {
+    std::string name; ///< without folders
+    std::string content;
+    std::int64_t tokens = 0; ///< as counted when it was attached; 0 = not known
+    friend bool operator==(const Attachment&, const Attachment&) = default;
+};
+/// Of one attachment; more is refused.
+inline constexpr std::size_t kMostAttachmentBytes = std::size_t(1) << 20;
+
+/// What the composer holds of a conversation.
+struct Draft {
+    std::string text;
+    std::vector<Attachment> attachments;
+};
+
 /// One row of the conversation list.
 struct Conversation {
     ConversationId id;
@@ -39,10 +55,12 @@ struct Conversation {
     std::optional<WallMillis> deleted;
     MessageId activeLeaf; ///< end of the path that is shown; invalid = no message yet
     std::string draft;
+    std::vector<Attachment> draftAttachments;
     std::string systemPrompt;
     std::string settings; ///< JSON object: sampling settings of the next message; "" = the program's defaults
     std::string model;    ///< path of the model it was last used with; "" = none
     std::string preview;  ///< beginning of the newest message's text, at most 200 characters
+    bool unsaved = false; ///< the database is in memory, and no file holds this state of the conversation
 };
 
 /// Token ids of an answer exactly as drawn, so that re-tokenizing can never change them.
@@ -62,6 +80,12 @@ struct Receipt {
     double queueMs = 0, prefillMs = 0, decodeMs = 0, ttftMs = 0, e2eMs = 0;
 };
 
+struct ThinkingFacts {
+    std::int64_t ms = 0, tokens = 0; ///< 0 = not known
+    bool open = false;               ///< the thought was cut off before its end
+    friend bool operator==(const ThinkingFacts&, const ThinkingFacts&) = default;
+};
+
 struct Message {
     MessageId id;
     ConversationId conversation;
@@ -70,6 +94,8 @@ struct Message {
     Role role = Role::User;
     std::string text;
     std::string thinking; ///< reasoning part of an answer, kept apart from its text
+    ThinkingFacts thinkingFacts;
+    std::vector<Attachment> attachments;
     MessageStatus status = MessageStatus::Complete;
     std::string finishReason; ///< "stop", "length", "cancelled", "error", "" while generating
     std::string error;        ///< the sentence, when status is Error
@@ -103,6 +129,19 @@ struct NewTurn {
     std::string settings;
     std::string model;
     bool withAnswer = true;
+    std::vector<Attachment> attachments = {};
+};
+
+/// A message that is whole already and asks for no answer: an answer as the user edited it.
+struct NewMessage {
+    ConversationId conversation;
+    MessageId parent;
+    Role role = Role::Assistant;
+    std::string text;
+    std::string thinking = {};
+    std::string settings = {};
+    std::string model = {};
+    std::vector<Attachment> attachments = {};
 };
 
 /// A further answer to an existing user message (regenerate), or the first one where NewTurn made none.
@@ -119,6 +158,7 @@ struct AnswerProgress {
     std::string text;
     std::string thinking;
     std::optional<MessageTokens> tokens;
+    ThinkingFacts thinkingFacts = {};
 };
 
 /// The end of an answer. Every answer ends once; a second end is refused.
@@ -131,6 +171,7 @@ struct AnswerEnd {
     std::string error;
     std::optional<MessageTokens> tokens;
     std::optional<Receipt> receipt;
+    ThinkingFacts thinkingFacts = {};
 };
 
 /// Something worth remembering about a run: a preemption, a fault, a changed model file. `detail` is a JSON object.

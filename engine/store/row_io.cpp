@@ -8,12 +8,20 @@ const char* const kMessageSelect =
     " m.error, m.settings, ifnull(o.path, ''), m.created_at, t.tokenizer, t.ids, t.end_token, r.message_id,"
     " r.prompt_tokens, r.reused_tokens, r.computed_tokens, r.answer_tokens, r.new_blocks, r.preemptions,"
     " r.swapped_blocks, r.blocks_peak, r.blocks_available_after, r.blocks_cached_after, r.block_size, r.cause,"
-    " r.diverging_token, r.queue_ms, r.prefill_ms, r.decode_ms, r.ttft_ms, r.e2e_ms"
+    " r.diverging_token, r.queue_ms, r.prefill_ms, r.decode_ms, r.ttft_ms, r.e2e_ms,"
+    " m.thinking_ms, m.thinking_tokens, m.thinking_open"
     " FROM message m LEFT JOIN model o ON o.id = m.model_id LEFT JOIN message_tokens t ON t.message_id = m.id"
     " LEFT JOIN receipt r ON r.message_id = m.id WHERE m.conversation_id = ? ORDER BY m.id";
 
+const char* const kConversationSelect =
+    "SELECT c.id, c.title, c.title_by_user, c.created_at, c.updated_at, c.deleted_at, c.active_leaf, c.draft,"
+    " c.system_prompt, c.settings, ifnull(m.path, ''),"
+    " ifnull((SELECT substr(text, 1, 200) FROM message WHERE id = c.active_leaf), '')"
+    " FROM conversation c LEFT JOIN model m ON m.id = c.model_id ";
+
 const char* const kReceiptInsert =
-    "INSERT INTO receipt(message_id, prompt_tokens, reused_tokens, computed_tokens, answer_tokens, new_blocks,"
+    "INSERT OR REPLACE INTO receipt(message_id, prompt_tokens, reused_tokens, computed_tokens, answer_tokens, "
+    "new_blocks,"
     " preemptions, swapped_blocks, blocks_peak, blocks_available_after, blocks_cached_after, block_size, cause,"
     " diverging_token, queue_ms, prefill_ms, decode_ms, ttft_ms, e2e_ms)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
@@ -50,6 +58,24 @@ Receipt readReceipt(SQLite::Statement& row, int column) {
 
 } // namespace
 
+Conversation readConversation(SQLite::Statement& row) {
+    Conversation c;
+    c.id = ConversationId(row.getColumn(0).getInt64());
+    c.title = row.getColumn(1).getString();
+    c.titleByUser = row.getColumn(2).getInt() != 0;
+    c.created = row.getColumn(3).getInt64();
+    c.updated = row.getColumn(4).getInt64();
+    if (!row.getColumn(5).isNull())
+        c.deleted = row.getColumn(5).getInt64();
+    c.activeLeaf = readId<MessageId>(row.getColumn(6));
+    c.draft = row.getColumn(7).getString();
+    c.systemPrompt = row.getColumn(8).getString();
+    c.settings = row.getColumn(9).getString();
+    c.model = row.getColumn(10).getString();
+    c.preview = row.getColumn(11).getString();
+    return c;
+}
+
 Message readMessage(SQLite::Statement& row) {
     Message m;
     m.id = MessageId(row.getColumn(0).getInt64());
@@ -76,6 +102,9 @@ Message readMessage(SQLite::Statement& row) {
     }
     if (!row.getColumn(16).isNull())
         m.receipt = readReceipt(row, 17);
+    m.thinkingFacts.ms = row.getColumn(35).getInt64();
+    m.thinkingFacts.tokens = row.getColumn(36).getInt64();
+    m.thinkingFacts.open = row.getColumn(37).getInt() != 0;
     return m;
 }
 
@@ -92,6 +121,23 @@ void bindReceipt(SQLite::Statement& insert, MessageId id, const Receipt& r) {
     ++index;
     for (const double value : {r.queueMs, r.prefillMs, r.decodeMs, r.ttftMs, r.e2eMs})
         insert.bind(index++, value);
+}
+
+Attachment readAttachment(SQLite::Statement& row, int column) {
+    Attachment attachment;
+    attachment.name = row.getColumn(column).getString();
+    attachment.content = row.getColumn(column + 1).getString();
+    attachment.tokens = row.getColumn(column + 2).getInt64();
+    return attachment;
+}
+
+void bindAttachment(SQLite::Statement& insert, std::int64_t owner, std::size_t position, const Attachment& attachment) {
+    insert.bind(1, owner);
+    insert.bind(2, static_cast<std::int64_t>(position));
+    insert.bind(3, attachment.name);
+    insert.bind(4, attachment.content.data(), static_cast<int>(attachment.content.size()));
+    if (attachment.tokens > 0)
+        insert.bind(5, attachment.tokens);
 }
 
 std::string packTokens(const std::vector<TokenId>& ids) {

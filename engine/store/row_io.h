@@ -10,12 +10,21 @@
 
 namespace kvscope::store {
 
+/// Columns of all conversations, to be followed by WHERE; read by readConversation.
+extern const char* const kConversationSelect;
+Conversation readConversation(SQLite::Statement& row);
+
 /// All messages of conversation ?1 with tokens and receipts, parents before children (ids grow with time).
 extern const char* const kMessageSelect;
 Message readMessage(SQLite::Statement& row);
 
 extern const char* const kReceiptInsert;
 void bindReceipt(SQLite::Statement& insert, MessageId id, const Receipt& receipt);
+
+/// name, content, tokens at `column`
+Attachment readAttachment(SQLite::Statement& row, int column);
+/// (owner, position, name, content, tokens)
+void bindAttachment(SQLite::Statement& insert, std::int64_t owner, std::size_t position, const Attachment& attachment);
 
 /// Little-endian 32-bit ids, four bytes each.
 std::string packTokens(const std::vector<TokenId>& ids);

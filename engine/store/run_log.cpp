@@ -38,6 +38,16 @@ Result<void> RunLog::endCleanly(RunId run) {
     });
 }
 
+Result<bool> RunLog::knows(RunId run) {
+    if (!run.valid())
+        return false;
+    return m_db.read([&]() -> Result<bool> {
+        auto select = m_db.statement("SELECT 1 FROM run WHERE id = ? AND clean_exit IS NULL");
+        select->bind(1, run.value());
+        return select->executeStep();
+    });
+}
+
 Result<void> RunLog::addEvent(RunId run, const StoredEvent& event) {
     return m_db.write([&]() -> Result<void> {
         auto insert = m_db.statement("INSERT INTO event(run_id, conversation_id, message_id, at, kind, detail)"

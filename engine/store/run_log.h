@@ -22,6 +22,8 @@ public:
     /// `configuration` is a JSON object.
     Result<RunId> begin(const std::string& version, const std::string& configuration);
     Result<void> endCleanly(RunId run);
+    /// Whether this database holds the run and it has not ended: it is the one that is going on.
+    Result<bool> knows(RunId run);
 
     Result<void> addEvent(RunId run, const StoredEvent& event);
     Result<void> noteModel(const StoredModel& model);

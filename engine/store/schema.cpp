@@ -173,10 +173,42 @@ CREATE TRIGGER conversation_search_update AFTER UPDATE OF title_folded ON conver
 END;
 )sql";
 
+// Version 2.
+//  * conversation.imported: fingerprint of what it was imported from, so that importing twice adds nothing even after
+//    the first copy was changed.
+//  * draft_attachment and note keep what the composer holds; the new conversation has no row yet, so its draft is a
+//    note, and its attachments stand under 0 (hence no foreign key).
+//  * what is known of a thought stands beside it.
+constexpr const char* kVersion2 = R"sql(
+ALTER TABLE conversation ADD COLUMN imported TEXT NOT NULL DEFAULT '';
+CREATE INDEX conversation_by_import ON conversation(imported) WHERE imported <> '';
+
+ALTER TABLE message ADD COLUMN thinking_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE message ADD COLUMN thinking_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE message ADD COLUMN thinking_open INTEGER NOT NULL DEFAULT 0 CHECK (thinking_open IN (0, 1));
+
+CREATE TABLE draft_attachment(
+    conversation_id INTEGER NOT NULL,
+    position        INTEGER NOT NULL,
+    name            TEXT NOT NULL,
+    content         BLOB NOT NULL,
+    tokens          INTEGER,
+    PRIMARY KEY (conversation_id, position)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER draft_attachment_purge AFTER DELETE ON conversation BEGIN
+    DELETE FROM draft_attachment WHERE conversation_id = old.id;
+END;
+
+CREATE TABLE note(
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+)sql";
+
 } // namespace
 
 const std::vector<Migration>& migrations() {
-    static const std::vector<Migration> kAll = {{1, kVersion1}};
+    static const std::vector<Migration> kAll = {{1, kVersion1}, {2, kVersion2}};
     return kAll;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The caller's side of StoreThread: every call becomes a piece of work in the queue.
+// The caller's side of StoreThread: the queue. Its calls stand in store_calls.cpp.
 #include "engine/store/store_thread.h"
 
 #include "engine/base/thread_name.h"
@@ -65,113 +65,31 @@ void StoreThread::forgetLater(LaterKey key) {
         m_laterInWork.reset();
 }
 
-JobId StoreThread::listConversations() {
-    const JobId id(m_lastJob + 1);
-    return post(false, [id](Session& session, RunId) {
-        return session.conversations.list().map([&](std::vector<Conversation> all) -> StoreEvent {
-            return ConversationsEvent{id, std::move(all)};
-        });
-    });
+void StoreThread::continueInMemory() {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_switches.push_back({Switch::Kind::Memory, {}, {}});
+    }
+    m_wake.notify_one();
 }
 
-JobId StoreThread::createConversation(NewConversation conversation) {
-    const JobId id(m_lastJob + 1);
-    return post(true, [id, conversation = std::move(conversation)](Session& session, RunId) {
-        return session.conversations.create(conversation).map([&](Conversation made) -> StoreEvent {
-            return ConversationCreatedEvent{id, std::move(made)};
-        });
-    });
+void StoreThread::openOther(std::string path) {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_switches.push_back({Switch::Kind::Other, std::move(path), {}});
+    }
+    m_wake.notify_one();
 }
 
-JobId StoreThread::loadConversation(ConversationId conversation) {
-    const JobId id(m_lastJob + 1);
-    return post(false, [id, conversation](Session& session, RunId) {
-        return session.conversations.load(conversation).map([&](ConversationContent content) -> StoreEvent {
-            return ContentEvent{id, std::move(content)};
-        });
-    });
-}
-
-JobId StoreThread::renameConversation(ConversationId id, std::string title, bool byUser) {
-    return postWrite([=](Session& session, RunId) { return session.conversations.rename(id, title, byUser); });
-}
-
-JobId StoreThread::deleteConversation(ConversationId id) {
-    return postWrite([=](Session& session, RunId) { return session.conversations.remove(id); });
-}
-
-JobId StoreThread::restoreConversation(ConversationId id) {
-    return postWrite([=](Session& session, RunId) { return session.conversations.restore(id); });
-}
-
-JobId StoreThread::setSystemPrompt(ConversationId id, std::string systemPrompt) {
-    return postWrite([=](Session& session, RunId) { return session.conversations.setSystemPrompt(id, systemPrompt); });
-}
-
-JobId StoreThread::setSettings(ConversationId id, std::string settings) {
-    return postWrite([=](Session& session, RunId) { return session.conversations.setSettings(id, settings); });
-}
-
-JobId StoreThread::setModel(ConversationId id, std::string path) {
-    return postWrite([=](Session& session, RunId) { return session.conversations.setModel(id, path); });
-}
-
-JobId StoreThread::setActiveLeaf(ConversationId id, MessageId leaf) {
-    return postWrite([=](Session& session, RunId) { return session.conversations.setActiveLeaf(id, leaf); });
-}
-
-JobId StoreThread::addUserMessage(NewTurn turn) {
-    const JobId id(m_lastJob + 1);
-    forgetLater({LaterKind::Draft, turn.conversation.value()});
-    return post(true, [id, turn = std::move(turn)](Session& session, RunId run) {
-        return session.conversations.addTurn(turn, run).map([&](ConversationStore::Turn made) -> StoreEvent {
-            return TurnCommittedEvent{id, std::move(made.user), std::move(made.answer)};
-        });
-    });
-}
-
-JobId StoreThread::addAnswer(NewAnswer answer) {
-    const JobId id(m_lastJob + 1);
-    return post(true, [id, answer = std::move(answer)](Session& session, RunId run) {
-        return session.conversations.addAnswer(answer, run).map([&](Message made) -> StoreEvent {
-            return AnswerOpenedEvent{id, std::move(made)};
-        });
-    });
-}
-
-JobId StoreThread::endAnswer(AnswerEnd end) {
-    forgetLater({LaterKind::Progress, end.answer.value()});
-    return postWrite([end = std::move(end)](Session& session, RunId) { return session.conversations.endAnswer(end); });
-}
-
-JobId StoreThread::addEvent(StoredEvent event) {
-    if (event.time == 0)
-        event.time = m_options.wallClock(); // when it happened, not when the disk had time for it
-    return postWrite(
-        [event = std::move(event)](Session& session, RunId run) { return session.runs.addEvent(run, event); });
-}
-
-JobId StoreThread::noteModel(StoredModel model) {
-    return postWrite([model = std::move(model)](Session& session, RunId) { return session.runs.noteModel(model); });
-}
-
-JobId StoreThread::noteEstimates(std::vector<LoadEstimate> estimates) {
-    return postWrite([estimates = std::move(estimates)](Session& session, RunId run) {
-        return session.runs.addEstimates(run, estimates);
-    });
-}
-
-void StoreThread::saveProgress(AnswerProgress progress) {
-    const LaterKey key{LaterKind::Progress, progress.answer.value()};
-    postLater(key, [progress = std::move(progress)](Session& session, RunId) {
-        return session.conversations.saveProgress(progress).map([]() -> StoreEvent { return DoneEvent{}; });
-    });
-}
-
-void StoreThread::saveDraft(ConversationId id, std::string draft) {
-    postLater({LaterKind::Draft, id.value()}, [id, draft = std::move(draft)](Session& session, RunId) {
-        return session.conversations.setDraft(id, draft).map([]() -> StoreEvent { return DoneEvent{}; });
-    });
+JobId StoreThread::restoreBackup(std::string source) {
+    const JobId id(++m_lastJob);
+    m_postedAt[id] = m_clock.now();
+    {
+        const std::lock_guard lock(m_mutex);
+        m_switches.push_back({Switch::Kind::Restore, std::move(source), id});
+    }
+    m_wake.notify_one();
+    return id;
 }
 
 void StoreThread::retry() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -16,7 +17,10 @@
 
 #include "engine/base/channel.h"
 #include "engine/base/clock.h"
+#include "engine/store/chat_search.h"
 #include "engine/store/conversation_store.h"
+#include "engine/store/data_folder.h"
+#include "engine/store/preset_store.h"
 #include "engine/store/run_log.h"
 
 namespace kvscope::store {
@@ -26,9 +30,11 @@ using JobId = StrongId<struct JobTag, std::int64_t>;
 
 // ---- what comes back, in the order in which it became true ----
 
-/// The database is open; comes first, and again after `retry` had to open it anew.
+/// The database is open; comes first, and again whenever another one has taken its place (`retry`, `openOther`,
+/// `continueInMemory`, `restoreBackup`): what the window shows is then read anew.
 struct OpenedEvent {
     std::string path;
+    bool inMemory = false; ///< going on without saving: nothing that is written from now on reaches the file
     RunId run;
     Recovery recovery;                       ///< what the last run left behind
     std::vector<Conversation> conversations; ///< the list, newest first
@@ -55,6 +61,36 @@ struct AnswerOpenedEvent {
     JobId job;
     Message answer;
 };
+struct MessageAddedEvent {
+    JobId job;
+    Message message;
+};
+struct DraftEvent {
+    JobId job;
+    Draft draft;
+};
+struct SearchEvent {
+    JobId job;
+    SearchResult result;
+};
+struct PresetsEvent {
+    JobId job;
+    std::vector<Preset> presets;
+};
+struct PresetSavedEvent {
+    JobId job;
+    PresetId preset;
+};
+/// One outcome for each conversation that was to be adopted, in order.
+struct AdoptedEvent {
+    JobId job;
+    std::vector<ConversationStore::Adopted> outcomes;
+};
+/// A backup has taken the place of the database; the replaced one is kept here. An OpenedEvent has come before.
+struct RestoredEvent {
+    JobId job;
+    std::string keptPath;
+};
 /// Any other write is on the disk.
 struct DoneEvent {
     JobId job;
@@ -68,7 +104,7 @@ struct FailedEvent {
 /// Nothing is lost: writes stay queued and are tried again by themselves (a damaged or newer file: after `retry`).
 struct TroubleEvent {
     std::string path;
-    Error error;
+    Error error; ///< its code is the reason: Newer, Unsupported, Corrupt, ReadOnly, Full, Busy, Io, OutOfMemory
     int waitingWrites = 0;
     bool opening = false; ///< the database never opened: there is nothing to read either
 };
@@ -77,8 +113,10 @@ struct RecoveredEvent {
     std::string path;
 };
 
-using StoreEvent = std::variant<DoneEvent, OpenedEvent, ConversationsEvent, ConversationCreatedEvent, ContentEvent,
-                                TurnCommittedEvent, AnswerOpenedEvent, FailedEvent, TroubleEvent, RecoveredEvent>;
+using StoreEvent =
+    std::variant<DoneEvent, OpenedEvent, ConversationsEvent, ConversationCreatedEvent, ContentEvent, TurnCommittedEvent,
+                 AnswerOpenedEvent, MessageAddedEvent, DraftEvent, SearchEvent, PresetsEvent, PresetSavedEvent,
+                 AdoptedEvent, RestoredEvent, FailedEvent, TroubleEvent, RecoveredEvent>;
 
 struct StoreOptions {
     DatabaseOptions database;
@@ -116,20 +154,45 @@ public:
     JobId setSettings(ConversationId id, std::string settings);                         ///< -> DoneEvent
     JobId setModel(ConversationId id, std::string path);                                ///< -> DoneEvent
     JobId setActiveLeaf(ConversationId id, MessageId leaf);                             ///< -> DoneEvent
+    /// A copy, of the path to `last` only where that is valid. -> ConversationCreatedEvent
+    JobId duplicateConversation(ConversationId id, std::string title, MessageId last = {});
+    JobId newChatDraft(); ///< -> DraftEvent
     /// Commits the user's message; submit it to the engine only after the TurnCommittedEvent. Forgets a waiting draft.
     JobId addUserMessage(NewTurn turn);
-    JobId addAnswer(NewAnswer answer);  ///< -> AnswerOpenedEvent
+    JobId addAnswer(NewAnswer answer);                         ///< -> AnswerOpenedEvent
+    JobId addMessage(NewMessage message);                      ///< -> MessageAddedEvent
+    JobId reopenAnswer(MessageId id);                          ///< -> DoneEvent
+    JobId showVersion(ConversationId id, MessageId through);   ///< -> ContentEvent
+    JobId removeMessage(ConversationId id, MessageId message); ///< -> ContentEvent
     JobId endAnswer(AnswerEnd end);     ///< -> DoneEvent. Forgets waiting progress of that answer.
     JobId addEvent(StoredEvent event);  ///< -> DoneEvent
     JobId noteModel(StoredModel model); ///< -> DoneEvent
     JobId noteEstimates(std::vector<LoadEstimate> estimates); ///< -> DoneEvent
 
+    /// A search that is still running or waiting is superseded by the next. -> SearchEvent
+    JobId search(std::string query);
+    JobId listPresets();             ///< -> PresetsEvent
+    JobId savePreset(Preset preset); ///< -> PresetSavedEvent
+    JobId deletePreset(PresetId id); ///< -> DoneEvent
+    /// Several in one call, each in a commit of its own; fingerprints beside them. -> AdoptedEvent
+    JobId adoptConversations(std::vector<std::pair<ConversationContent, std::string>> conversations);
+    JobId backUp(std::string target); ///< -> DoneEvent, FailedEvent
+    /// Works also while the database cannot be opened. The present one is kept beside it. -> RestoredEvent
+    JobId restoreBackup(std::string source);
+
     /// No events; call them as often as there is something new.
     void saveProgress(AnswerProgress progress);
-    void saveDraft(ConversationId id, std::string draft);
+    /// An invalid id: of the new conversation, which has no row yet.
+    void saveDraft(ConversationId id, Draft draft);
 
-    /// Try again now: opens the database anew if it was damaged, replaced or never opened.
+    /// Try again now: opens the database anew if it was damaged, replaced or never opened; in memory: goes back to the
+    /// file with all that is unsaved. -> OpenedEvent or TroubleEvent.
     void retry();
+    /// Goes on without saving, on what can be read of the database. Waiting writes are done there. -> OpenedEvent
+    void continueInMemory();
+    /// Leaves this database for the one at `path` (made if there is none), which must not be in use by another window;
+    /// conversations that are unsaved move there as new ones. -> OpenedEvent or TroubleEvent
+    void openOther(std::string path);
 
     std::optional<StoreEvent> nextEvent();
 
@@ -147,6 +210,13 @@ private:
         Database& database;
         ConversationStore conversations;
         RunLog runs;
+        PresetStore presets;
+    };
+    /// What changes the database under the session, in the order in which it was asked for.
+    struct Switch {
+        enum class Kind { Memory, Other, Restore } kind = Kind::Memory;
+        std::string path;
+        JobId job;
     };
     using Work = std::function<Result<StoreEvent>(Session&, RunId)>;
     struct Job {
@@ -166,7 +236,18 @@ private:
     // store thread
     void run();
     void openDatabase();
+    Session sessionOf(Database& database) const;
     Result<OpenedEvent> prepareSession(Database& database, Session& session);
+    // store_switch.cpp
+    void enterMemory();
+    bool leaveMemory(const std::string& path, bool sameIds);
+    Result<void> moveUnsaved(Session& target, bool sameIds);
+    bool switchDue(const Switch& next) const;
+    void carryOut(const Switch& next);
+    void openOtherNow(const std::string& path);
+    Result<std::string> restoreNow(const std::string& source);
+    Result<std::string> keepPresent();
+    int unsavedConversations();
     void execute(Job job, std::optional<LaterKey> later);
     std::optional<std::pair<Job, std::optional<LaterKey>>> takeJob();
     bool pickJob(Nanos now, std::pair<Job, std::optional<LaterKey>>& picked);
@@ -182,8 +263,9 @@ private:
     const Clock& m_clock;
     StoreOptions m_options;
     EventChannel<StoreEvent> m_events;
-    std::unordered_map<JobId, Nanos> m_postedAt; ///< caller's thread only
-    std::int64_t m_lastJob = 0;                  ///< caller's thread only
+    std::unordered_map<JobId, Nanos> m_postedAt;     ///< caller's thread only
+    std::int64_t m_lastJob = 0;                      ///< caller's thread only
+    std::shared_ptr<std::atomic<bool>> m_searchStop; ///< of the newest search; caller's thread only
 
     mutable std::mutex m_mutex; ///< guards the block below
     std::condition_variable m_wake;
@@ -191,6 +273,7 @@ private:
     std::map<LaterKey, Work> m_later;
     bool m_inWork = false;                 ///< a write has left the queue and is being tried
     std::optional<LaterKey> m_laterInWork; ///< ... it is this one, and is put back if the storage refuses it
+    std::deque<Switch> m_switches;
     bool m_retryAsked = false;
     bool m_closing = false;
     Nanos m_closeBy = 0;
@@ -199,8 +282,9 @@ private:
     std::unique_ptr<Database> m_database;
     std::optional<Session> m_session;
     RunId m_run;
-    Nanos m_retryAt = 0;                 ///< no write is tried before
-    std::optional<Nanos> m_refusedSince; ///< first refusal of the write that is stuck
+    std::optional<DataFolder> m_otherFolder; ///< lock of the folder of a database opened by `openOther`
+    Nanos m_retryAt = 0;                     ///< no write is tried before
+    std::optional<Nanos> m_refusedSince;     ///< first refusal of the write that is stuck
     bool m_troubleTold = false;
     std::map<LaterKey, Nanos> m_lastSaved;
 

@@ -35,8 +35,7 @@ void StoreThread::openDatabase() {
     auto opened = Database::open(m_options.database);
     if (opened) {
         m_database = std::move(*opened);
-        Session session{*m_database, ConversationStore(*m_database, m_options.wallClock),
-                        RunLog(*m_database, m_options.wallClock)};
+        Session session = sessionOf(*m_database);
         auto event = prepareSession(*m_database, session);
         if (event) {
             m_session.emplace(std::move(session));
@@ -52,10 +51,19 @@ void StoreThread::openDatabase() {
     meetTrouble(opened.error());
 }
 
+StoreThread::Session StoreThread::sessionOf(Database& database) const {
+    return {database, ConversationStore(database, m_options.wallClock), RunLog(database, m_options.wallClock),
+            PresetStore(database, m_options.wallClock)};
+}
+
 Result<OpenedEvent> StoreThread::prepareSession(Database& database, Session& session) {
     OpenedEvent event;
     event.path = database.path();
-    if (!m_run.valid()) { // once: opening anew must not mark our own running answers as interrupted
+    event.inMemory = database.inMemory();
+    const auto ours = session.runs.knows(m_run);
+    if (!ours)
+        return tl::unexpected<Error>(ours.error());
+    if (!*ours) { // opening anew what this run has written must not mark its own running answers as interrupted
         const auto recovery = session.runs.recover();
         if (!recovery)
             return tl::unexpected<Error>(recovery.error());
@@ -79,8 +87,22 @@ Result<OpenedEvent> StoreThread::prepareSession(Database& database, Session& ses
 std::optional<std::pair<StoreThread::Job, std::optional<StoreThread::LaterKey>>> StoreThread::takeJob() {
     std::unique_lock lock(m_mutex);
     for (;;) {
+        if (!m_switches.empty() && switchDue(m_switches.front())) {
+            const Switch next = std::move(m_switches.front());
+            m_switches.pop_front();
+            lock.unlock();
+            carryOut(next);
+            lock.lock();
+            continue;
+        }
         if (m_retryAsked) {
             m_retryAsked = false;
+            if (m_session && m_session->database.inMemory()) {
+                lock.unlock();
+                leaveMemory(m_options.database.path, true);
+                lock.lock();
+                continue;
+            }
             if (m_troubleTold || !m_session) {
                 lock.unlock();
                 openDatabase();
@@ -218,9 +240,12 @@ void StoreThread::endTrouble() {
 }
 
 void StoreThread::finish() {
+    if (m_session && m_session->database.inMemory())
+        leaveMemory(m_options.database.path, true); // the last chance: the disk may have room by now
+    const int inMemory = unsavedConversations();
     {
         const std::lock_guard lock(m_mutex);
-        m_unsavedAtEnd = unsavedLocked();
+        m_unsavedAtEnd = unsavedLocked() + inMemory;
     }
     if (m_session && m_unsavedAtEnd == 0)
         (void)m_session->runs.endCleanly(

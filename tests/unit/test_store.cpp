@@ -98,7 +98,7 @@ private slots:
     void everythingOfATurnSurvivesReopening() {
         Fixture f;
         const auto chat = f.newChat();
-        QVERIFY(f.chats->setDraft(chat, "half a th"));
+        QVERIFY(f.chats->setDraft(chat, {"half a th", {{"notes.txt", "one\ntwo", 3}}}));
         QVERIFY(f.chats->setSystemPrompt(chat, "Be brief."));
         QVERIFY(f.chats->setSettings(chat, R"({"temperature":0.7})"));
         QVERIFY(f.chats->setModel(chat, "/models/b.gguf"));

@@ -139,7 +139,7 @@ private slots:
             for (const auto& [number, message] : found)
                 QVERIFY(message.status != MessageStatus::Generating);
         }
-        QVERIFY(confirmed.size() > kKills);
+        QVERIFY(confirmed.size() >= kKills); // every life of the program has confirmed something
         QVERIFY(interrupted > 0); // the kills did hit answers that were being written
     }
 };

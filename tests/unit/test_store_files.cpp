@@ -22,14 +22,19 @@ namespace {
 
 /// Schemas of imagined later programs: each adds a column.
 std::vector<Migration> migrationsUpTo(int version) {
-    static const char* kSteps[] = {"ALTER TABLE conversation ADD COLUMN later2 TEXT NOT NULL DEFAULT 'two'",
+    static const char* kSteps[] = {"ALTER TABLE conversation ADD COLUMN later1 TEXT NOT NULL DEFAULT 'one'",
+                                   "ALTER TABLE conversation ADD COLUMN later2 TEXT NOT NULL DEFAULT 'two'",
                                    "ALTER TABLE conversation ADD COLUMN later3 TEXT NOT NULL DEFAULT 'three'",
-                                   "ALTER TABLE conversation ADD COLUMN later4 TEXT NOT NULL DEFAULT 'four'",
-                                   "ALTER TABLE conversation ADD COLUMN later5 TEXT NOT NULL DEFAULT 'five'"};
+                                   "ALTER TABLE conversation ADD COLUMN later4 TEXT NOT NULL DEFAULT 'four'"};
     std::vector<Migration> steps = migrations();
     for (int to = schemaVersion() + 1; to <= version; ++to)
-        steps.push_back({to, kSteps[to - 2]});
+        steps.push_back({to, kSteps[to - schemaVersion() - 1]});
     return steps;
+}
+
+/// Name of the backup of a version, counted from the present one.
+std::string backupOf(const std::string& path, int later) {
+    return path + ".v" + std::to_string(schemaVersion() + later) + ".bak";
 }
 
 Result<std::unique_ptr<Database>> openAt(const std::string& path, const std::vector<Migration>* steps = nullptr,
@@ -75,7 +80,7 @@ private slots:
         QCOMPARE(number(**database, "PRAGMA foreign_keys"), std::int64_t(1));
         QCOMPARE((*database)->handle().execAndGet("PRAGMA journal_mode").getString(), std::string("wal"));
         for (const char* table : {"conversation", "message", "message_tokens", "receipt", "attachment", "preset",
-                                  "model", "run", "load_estimate", "event"})
+                                  "model", "run", "load_estimate", "event", "draft_attachment", "note"})
             QVERIFY2(number(**database, std::string("SELECT count(*) FROM pragma_table_list WHERE name = '") + table +
                                             "' AND strict = 1") == 1,
                      table);
@@ -85,17 +90,17 @@ private slots:
     void migrationKeepsEveryChatAndABackupOfTheOldFile() {
         TempDir dir;
         const std::string path = dir.file("kvscope.db");
-        addChat(**openAt(path), "from version 1");
-        const auto steps = migrationsUpTo(2);
+        addChat(**openAt(path), "of today");
+        const auto steps = migrationsUpTo(schemaVersion() + 1);
         auto database = openAt(path, &steps);
         QVERIFY(database);
-        QCOMPARE(number(**database, "PRAGMA user_version"), std::int64_t(2));
-        QCOMPARE(titles(**database), std::vector<std::string>{"from version 1"});
-        QCOMPARE((*database)->handle().execAndGet("SELECT later2 FROM conversation").getString(), std::string("two"));
-        auto backup = openAt(path + ".v1.bak");
+        QCOMPARE(number(**database, "PRAGMA user_version"), std::int64_t(schemaVersion() + 1));
+        QCOMPARE(titles(**database), std::vector<std::string>{"of today"});
+        QCOMPARE((*database)->handle().execAndGet("SELECT later1 FROM conversation").getString(), std::string("one"));
+        auto backup = openAt(backupOf(path, 0));
         QVERIFY(backup);
-        QCOMPARE(number(**backup, "PRAGMA user_version"), std::int64_t(1));
-        QCOMPARE(titles(**backup), std::vector<std::string>{"from version 1"});
+        QCOMPARE(number(**backup, "PRAGMA user_version"), std::int64_t(schemaVersion()));
+        QCOMPARE(titles(**backup), std::vector<std::string>{"of today"});
     }
 
     void backupHoldsWhatWasOnlyInTheWriteAheadLog() {
@@ -106,35 +111,37 @@ private slots:
         addChat(**writer, "only in the log");
         fs::copy_file(path, dir.file("b.db")); // as after a crash: the file, its log, and nobody who closes them
         fs::copy_file(path + "-wal", dir.file("b.db-wal"));
-        const auto steps = migrationsUpTo(2);
+        const auto steps = migrationsUpTo(schemaVersion() + 1);
         QVERIFY(openAt(dir.file("b.db"), &steps));
-        QCOMPARE(titles(**openAt(dir.file("b.db.v1.bak"))), std::vector<std::string>{"only in the log"});
+        QCOMPARE(titles(**openAt(backupOf(dir.file("b.db"), 0))), std::vector<std::string>{"only in the log"});
     }
 
     void twoBackupsAreKept() {
         TempDir dir;
         const std::string path = dir.file("kvscope.db");
         addChat(**openAt(path), "old");
-        for (int version = 2; version <= 5; ++version) {
-            const auto steps = migrationsUpTo(version);
+        for (int later = 1; later <= 4; ++later) {
+            const auto steps = migrationsUpTo(schemaVersion() + later);
             QVERIFY(openAt(path, &steps));
         }
-        QVERIFY(!fs::exists(path + ".v1.bak"));
-        QVERIFY(!fs::exists(path + ".v2.bak"));
-        QVERIFY(fs::exists(path + ".v3.bak"));
-        QVERIFY(fs::exists(path + ".v4.bak"));
+        QVERIFY(!fs::exists(backupOf(path, 0)));
+        QVERIFY(!fs::exists(backupOf(path, 1)));
+        QVERIFY(fs::exists(backupOf(path, 2)));
+        QVERIFY(fs::exists(backupOf(path, 3)));
     }
 
     void aMigrationThatFailsLeavesTheOldDatabase() {
         TempDir dir;
         const std::string path = dir.file("kvscope.db");
         addChat(**openAt(path), "safe");
-        auto steps = migrationsUpTo(2);
-        steps.push_back({3, "ALTER TABLE conversation ADD COLUMN half TEXT; ALTER TABLE nothing ADD COLUMN x TEXT"});
+        const int next = schemaVersion() + 1;
+        auto steps = migrationsUpTo(next);
+        steps.push_back(
+            {next + 1, "ALTER TABLE conversation ADD COLUMN half TEXT; ALTER TABLE nothing ADD COLUMN x TEXT"});
         QVERIFY(!openAt(path, &steps));
-        auto database = openAt(path, &(steps = migrationsUpTo(2)));
+        auto database = openAt(path, &(steps = migrationsUpTo(next)));
         QVERIFY(database);
-        QCOMPARE(number(**database, "PRAGMA user_version"), std::int64_t(2)); // the step before stands
+        QCOMPARE(number(**database, "PRAGMA user_version"), std::int64_t(next)); // the step before stands
         QCOMPARE(number(**database, "SELECT count(*) FROM pragma_table_info('conversation') WHERE name = 'half'"),
                  std::int64_t(0));
         QCOMPARE(titles(**database), std::vector<std::string>{"safe"});
@@ -148,7 +155,7 @@ private slots:
         for (int writes = 0;; ++writes) {
             const std::string path = dir.file("a" + std::to_string(writes) + ".db");
             fs::copy_file(original, path);
-            const auto steps = migrationsUpTo(3);
+            const auto steps = migrationsUpTo(schemaVersion() + 2);
             test::FaultVfs faults;
             faults.writesLeft = writes;
             faults.writeResult = 13; // SQLITE_FULL
@@ -168,13 +175,14 @@ private slots:
     void aNewerDatabaseIsRefusedWithBothVersionsAndNotTouched() {
         TempDir dir;
         const std::string path = dir.file("kvscope.db");
-        const auto steps = migrationsUpTo(4);
+        const int future = schemaVersion() + 3;
+        const auto steps = migrationsUpTo(future);
         addChat(**openAt(path, &steps), "future");
         const auto before = fs::last_write_time(path);
         const auto database = openAt(path);
         QVERIFY(!database);
-        QCOMPARE(database.error().code, ErrorCode::Unsupported);
-        QVERIFY(database.error().message.find("version 4") != std::string::npos);
+        QCOMPARE(database.error().code, ErrorCode::Newer);
+        QVERIFY(database.error().message.find("version " + std::to_string(future)) != std::string::npos);
         QVERIFY(database.error().message.find("up to " + std::to_string(schemaVersion())) != std::string::npos);
         QVERIFY(fs::last_write_time(path) == before);
     }

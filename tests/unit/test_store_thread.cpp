@@ -142,7 +142,7 @@ private slots:
         turn.text = "saving...";
         const JobId job = h.store->addUserMessage(turn);
         for (int i = 0; i < 1000; ++i)
-            h.store->saveDraft(chat, std::string(1000, 'x'));
+            h.store->saveDraft(chat, {std::string(1000, 'x'), {}});
         QVERIFY(h.clock.now() - before < 300 * kMillisecond);
         QTest::qSleep(30);
         QVERIFY(!h.store->nextEvent());
@@ -190,14 +190,14 @@ private slots:
         h.options.progressInterval = 30 * kMillisecond;
         h.start();
         const auto chat = h.newChat();
-        h.store->saveDraft(chat, "hel");
+        h.store->saveDraft(chat, {"hel", {}});
         h.settle();
-        h.store->saveDraft(chat, "hello");
+        h.store->saveDraft(chat, {"hello", {}});
         h.turn(chat, "hello");
         h.settle();
         QTest::qSleep(40);
         QCOMPARE(h.onDisk("SELECT draft FROM conversation"), std::string());
-        h.store->saveDraft(chat, "next");
+        h.store->saveDraft(chat, {"next", {}});
         h.settle();
         QCOMPARE(h.content(chat).conversation.draft, std::string("next"));
     }
@@ -267,7 +267,7 @@ private slots:
         const auto answer = h.turn(chat, "q").answer->id;
         faults.writeResult = kSqliteFull;
         h.store->saveProgress({answer, "half", "", {}});
-        h.store->saveDraft(chat, "stale draft");
+        h.store->saveDraft(chat, {"stale draft", {}});
         h.wait<TroubleEvent>();
         AnswerEnd end;
         end.answer = answer;
@@ -355,9 +355,9 @@ private slots:
         h.options.progressInterval = 3'600'000 * kMillisecond;
         h.start();
         const auto chat = h.newChat();
-        h.store->saveDraft(chat, "a");
+        h.store->saveDraft(chat, {"a", {}});
         h.settle();
-        h.store->saveDraft(chat, "saved at the end");
+        h.store->saveDraft(chat, {"saved at the end", {}});
         QCOMPARE(h.store->close(5000 * kMillisecond), 0);
         QCOMPARE(h.onDisk("SELECT draft FROM conversation"), std::string("saved at the end"));
         QCOMPARE(h.onDisk("SELECT clean_exit FROM run ORDER BY id DESC LIMIT 1"), std::string("1"));

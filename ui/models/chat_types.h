@@ -52,6 +52,14 @@ struct Progress {
     QString lentTo; ///< title of the conversation that holds the blocks now
 };
 
+/// A text file that belongs to a message of the user.
+struct Attachment {
+    QString name; ///< without folders
+    QString text;
+    std::int64_t tokens = 0; ///< as the tokenizer counted them when it was attached; 0 = not known
+    friend bool operator==(const Attachment&, const Attachment&) = default;
+};
+
 /// One message of a conversation as the window knows it.
 struct ChatMessage {
     MessageId id = kNoId; ///< kNoId until the database has it
@@ -63,8 +71,11 @@ struct ChatMessage {
     double thinkingSeconds = 0;      ///< how long the thought took; 0 = not known
     std::int64_t thinkingTokens = 0; ///< 0 = not known
     int version = 1, versions = 1;   ///< "2/3": its place among its siblings
-    bool windowCut = false;          ///< the messages above this one are no longer read
-    QString error;                   ///< a sentence, never part of the text
+    std::vector<MessageId> siblings; ///< all of them, itself included, in order; [version - 1] is its own id
+    MessageId parent = kNoId;        ///< the message before it; kNoId = first of the conversation
+    std::vector<Attachment> attachments;
+    bool windowCut = false; ///< the messages above this one are no longer read
+    QString error;          ///< a sentence, never part of the text
     std::vector<TokenId> tokens;
     api::FinishReason reason = api::FinishReason::Stop;
     std::optional<Receipt> receipt;
@@ -85,6 +96,10 @@ struct Conversation {
     QString preview;              ///< beginning of the newest message
     api::SamplingParams settings; ///< of the next message
     qint64 createdMs = 0, updatedMs = 0;
+    bool titleByUser = false; ///< the user named it: an automatic title must not replace it
+    QString draft;            ///< text of the composer that was not sent
+    std::vector<Attachment> draftAttachments;
+    bool unsaved = false; ///< only in memory: the database cannot be written and the user went on without it
 };
 
 } // namespace kvscope::ui
