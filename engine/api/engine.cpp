@@ -298,5 +298,11 @@ void Engine::queryBlock(BlockId block) {
 void Engine::queryOwner(OwnerId owner) {
     m_impl->guarded([&] { m_impl->queryOwner(owner); });
 }
+void Engine::useTemplate(const std::string& name) {
+    m_impl->guarded([&] { m_impl->useTemplate(name); });
+}
+void Engine::queryPrompt(std::int64_t key, const DialogPrompt& dialog) {
+    m_impl->guarded([&] { m_impl->queryPrompt(key, dialog); });
+}
 
 } // namespace kvscope::api

@@ -103,6 +103,9 @@ public:
     EngineStats stats() const;
     void queryBlock(BlockId block);
     void queryOwner(OwnerId owner);
+    /// See EngineThread. Nothing happens without a loaded model.
+    void useTemplate(const std::string& name);
+    void queryPrompt(std::int64_t key, const DialogPrompt& dialog);
 
 private:
     class Impl;

@@ -27,6 +27,9 @@ struct EngineConfig {
     /// Token budget of a step. 0 = adaptive: on CPU the chunk is chosen so that a step takes at most 150 ms.
     std::int32_t maxBatchedTokens = 0;
     double watermark = 0.01; ///< share of blocks kept back when admitting
+    /// Chat template by name (model::knownTemplates()) in place of the file's own. Empty = the file's own, and where
+    /// that is missing or broken the one that its vocabulary suggests. None = the file's own or no chats at all.
+    std::optional<std::string> chatTemplate;
 };
 
 /// The first impossible value as a sentence that names its option and range.

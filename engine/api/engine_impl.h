@@ -39,6 +39,8 @@ public:
     EngineStats stats() const;
     void queryBlock(BlockId block);
     void queryOwner(OwnerId owner);
+    void useTemplate(const std::string& name);
+    void queryPrompt(std::int64_t key, const DialogPrompt& dialog);
 
     /// Runs an entry point; a broken invariant inside makes the engine Faulted.
     template <class Work> void guarded(Work&& work) {

@@ -195,4 +195,31 @@ void Engine::Impl::queryOwner(OwnerId owner) {
     m_parts.listener.onEvent(event);
 }
 
+void Engine::Impl::useTemplate(const std::string& name) {
+    if (!m_model)
+        return;
+    m_model->config.chatTemplate = name; // also after a restart
+    m_model->prompts = std::make_unique<PromptEncoder>(m_model->tokenizer, m_model->vocab, name);
+    m_model->info.chatTemplate = m_model->prompts->templateInfo();
+    m_model->info.hasChatTemplate = m_model->prompts->takesDialogs();
+    m_parts.listener.onEvent(TemplateEvent{m_model->info.path, m_model->info.chatTemplate});
+}
+
+void Engine::Impl::queryPrompt(std::int64_t key, const DialogPrompt& dialog) {
+    if (!m_model)
+        return;
+    PromptTokensEvent event;
+    event.key = key;
+    event.beginToken = m_model->tokenizer->vocabulary().bos;
+    auto prompt = m_model->prompts->encode(dialog, {});
+    if (prompt) {
+        for (const TokenId id : prompt->ids)
+            event.tokens.push_back({id, std::string(m_model->tokenizer->bytes(id)), m_model->tokenizer->isSpecial(id)});
+        event.messageRanges = std::move(prompt->messageRanges);
+    } else {
+        event.error = prompt.error();
+    }
+    m_parts.listener.onEvent(event); // an answer to a look: not for the session log
+}
+
 } // namespace kvscope::api

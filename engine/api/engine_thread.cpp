@@ -38,7 +38,15 @@ struct QueryBlock {
 struct QueryOwner {
     OwnerId owner;
 };
-using Command = std::variant<std::monostate, Load, Unload, Restart, Submit, Cancel, QueryBlock, QueryOwner>;
+struct UseTemplate {
+    std::string name;
+};
+struct QueryPrompt {
+    std::int64_t key = 0;
+    DialogPrompt dialog;
+};
+using Command = std::variant<std::monostate, Load, Unload, Restart, Submit, Cancel, QueryBlock, QueryOwner, UseTemplate,
+                             QueryPrompt>;
 
 template <class... F> struct Overloaded : F... { using F::operator()...; };
 template <class... F> Overloaded(F...) -> Overloaded<F...>;
@@ -130,6 +138,8 @@ void EngineThread::Impl::handle(Engine& engine, Command& command) {
                    },
                    [&](QueryBlock& c) { engine.queryBlock(c.block); },
                    [&](QueryOwner& c) { engine.queryOwner(c.owner); },
+                   [&](UseTemplate& c) { engine.useTemplate(c.name); },
+                   [&](QueryPrompt& c) { engine.queryPrompt(c.key, c.dialog); },
                },
                command);
 }
@@ -153,6 +163,12 @@ void EngineThread::unload() {
 }
 void EngineThread::restart() {
     m_impl->post(Restart{});
+}
+void EngineThread::useTemplate(std::string name) {
+    m_impl->post(UseTemplate{std::move(name)});
+}
+void EngineThread::queryPrompt(std::int64_t key, DialogPrompt dialog) {
+    m_impl->post(QueryPrompt{key, std::move(dialog)});
 }
 void EngineThread::submit(Request request) {
     m_impl->post(Submit{std::move(request), m_impl->clock.now()});

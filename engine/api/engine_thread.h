@@ -30,6 +30,11 @@ public:
     /// After FaultedEvent: throws the engine state away and loads the same model again.
     void restart();
 
+    /// Another chat template for the loaded model, as EngineConfig::chatTemplate; answers TemplateEvent.
+    void useTemplate(std::string name);
+    /// What `dialog` would become; answers PromptTokensEvent with the same key.
+    void queryPrompt(std::int64_t key, DialogPrompt dialog);
+
     void submit(Request request) override;
     void cancel(RequestId id) override;
     std::optional<Event> nextEvent() override;

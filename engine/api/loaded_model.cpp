@@ -117,7 +117,8 @@ private:
         if (!tokenizer)
             return tl::unexpected(tokenizer.error());
         m_out->tokenizer = std::move(*tokenizer);
-        m_out->prompts = std::make_unique<PromptEncoder>(m_out->tokenizer, m_config.vocab);
+        m_out->prompts = std::make_unique<PromptEncoder>(m_out->tokenizer, m_config.vocab, m_out->config.chatTemplate);
+        m_out->info.chatTemplate = m_out->prompts->templateInfo();
         m_out->info.hasChatTemplate = m_out->prompts->takesDialogs();
         return {};
     }

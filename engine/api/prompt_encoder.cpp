@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/api/prompt_encoder.h"
 
+#include "engine/model/template_library.h"
+
 namespace kvscope::api {
 
-PromptEncoder::PromptEncoder(std::shared_ptr<const model::Tokenizer> tokenizer, std::int32_t vocab)
+PromptEncoder::PromptEncoder(std::shared_ptr<const model::Tokenizer> tokenizer, std::int32_t vocab,
+                             const std::optional<std::string>& wantedTemplate)
     : m_tokenizer(std::move(tokenizer))
-    , m_dialogs(model::DialogEncoder::create(m_tokenizer))
-    , m_vocab(vocab) {}
+    , m_dialogs(wantedTemplate ? std::shared_ptr<const model::DialogEncoder>()
+                               : model::DialogEncoder::create(m_tokenizer))
+    , m_vocab(vocab) {
+    if (!wantedTemplate)
+        return;
+    const model::Vocabulary& vocabulary = m_tokenizer->vocabulary();
+    const model::TemplateChoice choice = model::chooseTemplate(vocabulary, *wantedTemplate);
+    m_dialogs = std::make_shared<const model::DialogEncoder>(m_tokenizer, choice.chatTemplate);
+    m_templateInfo = {choice.name, choice.problem, choice.guessed, {}, {}};
+    if (auto preview = model::templatePreview(*choice.chatTemplate, vocabulary, "Hello"))
+        m_templateInfo.preview = *preview;
+    for (const model::KnownTemplate& known : model::knownTemplates())
+        m_templateInfo.choices.emplace_back(known.name);
+}
 
 Result<std::vector<TokenId>> PromptEncoder::encodeText(const std::string& text, bool addBos) const {
     model::EncodeOptions options;

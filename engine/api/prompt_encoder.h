@@ -3,10 +3,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/api/request.h"
+#include "engine/api/sources.h"
 #include "engine/base/result.h"
 #include "engine/model/dialog.h"
 #include "engine/model/tokenizer.h"
@@ -27,12 +30,16 @@ class PromptEncoder {
 public:
     /// `vocab` bounds ids given as numbers. A model without a usable chat template still takes text and ids; why it
     /// takes no dialogs is what `encode` answers then.
-    PromptEncoder(std::shared_ptr<const model::Tokenizer> tokenizer, std::int32_t vocab);
+    /// `wantedTemplate`: EngineConfig::chatTemplate.
+    PromptEncoder(std::shared_ptr<const model::Tokenizer> tokenizer, std::int32_t vocab,
+                  const std::optional<std::string>& wantedTemplate = {});
 
     /// Errors: Template, InvalidArgument (empty prompt, unknown ids, roles), NotFound (a fork of something unknown),
     /// Unsupported (this model's text cannot be tokenized).
     Result<EncodedPrompt> encode(const Prompt& prompt, const FindTokens& findTokens) const;
     bool takesDialogs() const { return m_dialogs.has_value(); }
+    /// Of the template that is used; empty where none is.
+    const TemplateInfo& templateInfo() const { return m_templateInfo; }
 
 private:
     Result<std::vector<TokenId>> encodeText(const std::string& text, bool addBos) const;
@@ -42,6 +49,7 @@ private:
 
     std::shared_ptr<const model::Tokenizer> m_tokenizer;
     Result<std::shared_ptr<const model::DialogEncoder>> m_dialogs;
+    TemplateInfo m_templateInfo;
     std::int32_t m_vocab;
 };
 

@@ -55,6 +55,14 @@ struct LoadingEvent {
     std::string path;
     double fraction = 0; ///< 0..1
 };
+/// The template that chats go through, and how it came to be that one.
+struct TemplateInfo {
+    std::string name;                 ///< of a known template; empty = the file's own
+    std::string problem;              ///< sentence: why the file's own cannot be used; empty = it can
+    bool guessed = false;             ///< nobody chose it: the vocabulary suggests it
+    std::string preview;              ///< the prompt of one user message "Hello"
+    std::vector<std::string> choices; ///< names that can be chosen
+};
 struct ModelInfo {
     std::string path, name, architecture, quantization;
     std::string fingerprint; ///< XXH3-128 hex
@@ -63,10 +71,11 @@ struct ModelInfo {
     std::uint64_t weightsBytes = 0, fileBytes = 0;
     std::uint64_t kvBytesPerToken = 0, bytesPerBlock = 0;
     std::int32_t blockSize = 0, numBlocks = 0, maxSequences = 0;
-    std::string poolRule;      ///< what decided the number of blocks: "8 x max-model-len", "--num-blocks", ...
-    std::string backend;       ///< "CPU, 2 threads, AVX-512 (VNNI)"
-    std::string backendReason; ///< why this one, the rest of "CPU: ...": "no CUDA driver found"
-    bool hasChatTemplate = false;
+    std::string poolRule;         ///< what decided the number of blocks: "8 x max-model-len", "--num-blocks", ...
+    std::string backend;          ///< "CPU, 2 threads, AVX-512 (VNNI)"
+    std::string backendReason;    ///< why this one, the rest of "CPU: ...": "no CUDA driver found"
+    bool hasChatTemplate = false; ///< chats are possible
+    TemplateInfo chatTemplate;    ///< empty where they are not
     double loadMs = 0;
 };
 struct LoadedEvent {
@@ -108,9 +117,28 @@ struct OwnerBlocksEvent {
     std::int32_t blockSize = 0;
 };
 
-using Event =
-    std::variant<QueuedEvent, WaitingEvent, PrefillEvent, TokensEvent, FinishedEvent, LoadingEvent, LoadedEvent,
-                 LoadFailedEvent, UnloadedEvent, FaultedEvent, FileChangedEvent, BlockDetailEvent, OwnerBlocksEvent>;
+/// Another template was chosen for the loaded model; running answers are not affected.
+struct TemplateEvent {
+    std::string path; ///< of the model
+    TemplateInfo info;
+};
+/// Answer to `queryPrompt`: the tokens that a dialog becomes, as they would be computed now.
+struct PromptTokensEvent {
+    struct Token {
+        TokenId id = -1;
+        std::string piece;    ///< bytes; valid UTF-8 only where a token holds whole characters
+        bool special = false; ///< control or unknown token
+    };
+    std::int64_t key = 0; ///< of the question
+    std::vector<Token> tokens;
+    std::vector<std::pair<std::int64_t, std::int64_t>> messageRanges; ///< as in QueuedEvent
+    std::optional<TokenId> beginToken;                                ///< of the vocabulary
+    std::optional<Error> error;                                       ///< then there are no tokens
+};
+
+using Event = std::variant<QueuedEvent, WaitingEvent, PrefillEvent, TokensEvent, FinishedEvent, LoadingEvent,
+                           LoadedEvent, LoadFailedEvent, UnloadedEvent, FaultedEvent, FileChangedEvent,
+                           BlockDetailEvent, OwnerBlocksEvent, TemplateEvent, PromptTokensEvent>;
 
 /// One row of the live sequence table.
 enum class SequenceState { Waiting, Reading, Writing };

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/model/template_library.h"
+
 namespace kvscope::model {
 
 namespace {
@@ -38,17 +40,6 @@ Result<void> checkInput(const DialogInput& input, const Tokenizer& tokenizer) {
 Value messageValue(const ChatMessage& message, std::int32_t index) {
     return Value::dict({{Value::string("role"), Value::string(message.role)},
                         {Value::string("content"), Value::string(Text::fromOutside(message.content, index))}});
-}
-
-void addSpecialTexts(const Vocabulary& vocabulary, jinja::Variables& variables) {
-    const auto add = [&](const char* name, std::optional<TokenId> id) {
-        const bool given = std::any_of(variables.begin(), variables.end(),
-                                       [&](const auto& variable) { return variable.first == name; });
-        if (!given && id)
-            variables.emplace_back(name, Value::string(vocabulary.tokens[static_cast<std::size_t>(*id)]));
-    };
-    add("bos_token", vocabulary.bos);
-    add("eos_token", vocabulary.eos);
 }
 
 /// Bytes of each message: what its rounds of the loop printed and where its content stands.

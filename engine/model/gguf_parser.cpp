@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/model/foreign_file.h"
 #include "engine/model/missing_piece.h"
 
 namespace kvscope::model {
@@ -92,13 +93,8 @@ Result<void> GgufParser::magicAndVersion() {
         return ok;
     const std::string_view start(reinterpret_cast<const char*>(m_window.data()), static_cast<std::size_t>(peek));
     if (start.substr(0, 4) != std::string_view("GGUF").substr(0, std::min<std::size_t>(4, start.size()))) {
-        const std::size_t first = start.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-        if (first != std::string_view::npos && start[first] == '<')
-            return fail(ErrorCode::Corrupt, path + " is a web page, not a model: a page was saved in place of the "
-                                                   "file. Download the model file itself.");
-        if (start.substr(0, 7) == "version" && start.find("git-lfs") != std::string_view::npos)
-            return fail(ErrorCode::Corrupt, path + " is a Git LFS pointer, not the model. Fetch the file itself "
-                                                   "(git lfs pull).");
+        if (const auto sentence = foreignFileSentence(start))
+            return fail(ErrorCode::Corrupt, path + *sentence);
         return fail(ErrorCode::Corrupt, path + " is not a GGUF file: it begins with " + quoted(start.substr(0, 4)) +
                                             " instead of 'GGUF'. Choose a model in GGUF format.");
     }

@@ -1,30 +1,81 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/model/missing_piece.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace kvscope::model {
+namespace {
 
-std::string missingPieceAdvice(const std::string& path, std::uint64_t missingBytes, std::uint64_t slack) {
-    constexpr int kMostFiles = 10'000; // a folder of that many files is no place where a person keeps two pieces
+namespace fs = std::filesystem;
+
+struct Piece {
+    std::string name;
+    std::uint64_t bytes = 0;
+};
+
+/// The other files of the folder, by name: the order in which `split` numbers its pieces.
+std::vector<Piece> filesBeside(const fs::path& opened) {
+    constexpr int kMostFiles = 10'000; // a folder of that many files is no place where a person keeps pieces
+    std::vector<Piece> pieces;
     std::error_code error;
-    const std::filesystem::path opened(path);
-    const auto folder = opened.has_parent_path() ? opened.parent_path() : std::filesystem::path(".");
+    const auto folder = opened.has_parent_path() ? opened.parent_path() : fs::path(".");
     int seen = 0;
-    for (auto it = std::filesystem::directory_iterator(folder, error);
-         !error && it != std::filesystem::directory_iterator() && seen < kMostFiles; it.increment(error), ++seen) {
+    for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator() && seen < kMostFiles;
+         it.increment(error), ++seen) {
         std::error_code ignored;
         if (it->path().filename() == opened.filename() || !it->is_regular_file(ignored))
             continue;
         const std::uint64_t bytes = it->file_size(ignored);
-        if (!ignored && bytes >= missingBytes && bytes <= missingBytes + slack) {
-            const std::string other = it->path().filename().string();
-            return "'" + other + "' beside it has the size of the missing piece: join them (cat '" +
-                   opened.filename().string() + "' '" + other + "' > whole.gguf) and open the result.";
+        if (!ignored && bytes > 0)
+            pieces.push_back({it->path().filename().string(), bytes});
+    }
+    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.name < b.name; });
+    return pieces;
+}
+
+/// The fewest files that follow one another and have the missing size together; {n, n} if there are none.
+std::pair<std::size_t, std::size_t> fittingRun(const std::vector<Piece>& pieces, std::uint64_t missing,
+                                               std::uint64_t slack) {
+    constexpr std::size_t kMostPieces = 64;
+    std::pair<std::size_t, std::size_t> best{pieces.size(), pieces.size()};
+    std::size_t fewest = kMostPieces + 1;
+    for (std::size_t first = 0; first < pieces.size(); ++first) {
+        std::uint64_t bytes = 0;
+        for (std::size_t end = first; end < pieces.size() && end - first < std::min(kMostPieces, fewest - 1); ++end) {
+            bytes += pieces[end].bytes;
+            if (bytes > missing + slack)
+                break;
+            if (bytes < missing)
+                continue;
+            best = {first, end + 1};
+            fewest = end + 1 - first;
+            break;
         }
     }
-    return "Download it again.";
+    return best;
+}
+
+} // namespace
+
+std::string missingPieceAdvice(const std::string& path, std::uint64_t missingBytes, std::uint64_t slack) {
+    const fs::path opened(path);
+    const std::vector<Piece> pieces = filesBeside(opened);
+    const auto [first, end] = fittingRun(pieces, missingBytes, slack);
+    if (first == end)
+        return "Download it again.";
+    std::string named, joined;
+    for (std::size_t i = first; i < end; ++i) {
+        named += (i > first ? i + 1 == end ? " and '" : ", '" : "'") + pieces[i].name + "'";
+        joined += " '" + pieces[i].name + "'";
+    }
+    return named +
+           (end - first > 1 ? " beside it have the size of the missing pieces"
+                            : " beside it has the size of the missing piece") +
+           ": join them (cat '" + opened.filename().string() + "'" + joined + " > whole.gguf) and open the result.";
 }
 
 } // namespace kvscope::model

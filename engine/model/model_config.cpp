@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engine/model/config_reader.h"
+#include "engine/model/foreign_file.h"
 
 namespace kvscope::model {
 namespace {
@@ -19,17 +20,12 @@ constexpr std::array<Architecture, 1> kArchitectures{{{"llama", readLlamaConfig}
 /// Files that are well-formed GGUF but no language model: said as what they are.
 std::optional<Error> wrongKind(const ModelFile& file, std::string_view architecture) {
     const std::string_view type = file.metadata().string("general.type").value_or("model");
-    const auto refuse = [&](const std::string& sentence) {
-        return Error{ErrorCode::Unsupported, file.path() + sentence};
-    };
-    if (type == "adapter")
-        return refuse(" is an adapter (LoRA), which only changes another model. Choose the model itself.");
-    if (architecture == "clip" || type == "mmproj")
-        return refuse(" is the image part (projector) of a model, which cannot chat alone. Choose the model itself.");
-    if (type == "imatrix" || architecture == "imatrix")
-        return refuse(" holds importance statistics of a model, no weights. Choose the model itself.");
+    const auto pooling = file.metadata().integer(std::string(architecture) + ".pooling_type").value_or(0);
+    if (const auto sentence = wrongKindSentence(type, architecture, static_cast<long>(pooling)))
+        return Error{ErrorCode::Unsupported, file.path() + *sentence};
     if (file.tensors().empty())
-        return refuse(" holds only a vocabulary, no weights. Choose the complete model.");
+        return Error{ErrorCode::Unsupported,
+                     file.path() + " holds only a vocabulary, no weights. Choose the complete model."};
     return std::nullopt;
 }
 

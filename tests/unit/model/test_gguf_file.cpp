@@ -69,6 +69,12 @@ std::vector<Hostile> hostileHeaders() {
         {"magic only", "GGUF", corrupt, "needs at least 24 bytes, the file has 4"},
         {"wrong magic", lie([](auto& g) { g.magic = "GGML"; }).build(), corrupt, "begins with 'GGML'"},
         {"web page", "  <!DOCTYPE html><html><body>404</body></html>", corrupt, "is a web page"},
+        {"json file", "\n{\"model_type\": \"llama\"}", corrupt, "is a JSON file"},
+        {"safetensors", ByteWriter().u64(100).raw("{\"a\":{}}").bytes(), corrupt, "safetensors format"},
+        {"zip archive", "PK\x03\x04 and so on", corrupt, "is a zip file"},
+        {"gzip archive", "\x1F\x8B\x08 and so on", corrupt, "is packed"},
+        {"format before GGUF", "tjgg and so on, for a while", corrupt, "old format from before GGUF"},
+        {"preallocated download", std::string(600, '\0'), corrupt, "nothing but zeros"},
         {"git-lfs pointer", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", corrupt, "Git LFS"},
         {"version 0", lie([](auto& g) { g.version = 0; }).build(), unsupported, "version 0"},
         {"version 1", lie([](auto& g) { g.version = 1; }).build(), unsupported, "version 1, which is obsolete"},
@@ -340,6 +346,17 @@ private slots:
         QVERIFY2(cut.error().message.find("'model.part2' beside it") != std::string::npos, cut.error().message.c_str());
         QVERIFY(cut.error().message.find("cat 'model.gguf' 'model.part2'") != std::string::npos);
         std::filesystem::remove(m_dir.path() + "/model.part2");
+
+        save(m_dir.path() + "/model.part-b", whole.substr(whole.size() - 40, 10));
+        save(m_dir.path() + "/model.part-c", whole.substr(whole.size() - 30, 20));
+        save(m_dir.path() + "/model.part-d", whole.substr(whole.size() - 10));
+        const auto first = GgufFile::open(m_path);
+        QVERIFY(!first);
+        QVERIFY2(first.error().message.find("cat 'model.gguf' 'model.part-b' 'model.part-c' 'model.part-d'") !=
+                     std::string::npos,
+                 first.error().message.c_str());
+        for (const char* part : {"/model.part-b", "/model.part-c", "/model.part-d"})
+            std::filesystem::remove(m_dir.path() + part);
     }
 
 private:
