@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ui/chat/message_edit.h"
 #include "ui/widgets/button.h"
 
 namespace kvscope::ui {
@@ -16,6 +17,7 @@ namespace {
 constexpr int kSidePadding = 20;
 constexpr int kColumnAtMost = 780; // a wide window keeps the chat in its middle
 constexpr int kBottomPadding = 12;
+constexpr int kNear = 200;  // what is this close to the screen is laid out
 constexpr int kNearEnd = 8; // this close to the end counts as at the end
 
 } // namespace
@@ -58,6 +60,8 @@ void ChatView::setModel(ChatModel* model) {
 
 void ChatView::setTheme(const Theme& theme) {
     m_theme = theme;
+    for (Row& row : m_rows)
+        row.item.setLinkColor(theme.accent);
     viewport()->update();
 }
 
@@ -75,7 +79,9 @@ void ChatView::resetRows() {
     m_rows.clear();
     m_rows.resize(m_model ? std::size_t(m_model->size()) : 0);
     m_selectFrom = m_selectTo = Spot();
-    m_hoverRow = m_currentRow = m_litRow = m_litTextRow = m_pressedRow = -1;
+    m_hoverRow = m_currentRow = m_litRow = m_litTextRow = m_pressedRow = m_doneRow = -1;
+    m_focused = {};
+    endEdit();
     m_follow = true;
     for (int row = 0; row < int(m_rows.size()); ++row)
         m_rows[std::size_t(row)].item.guess(m_model->at(row), m_style, columnWidth());
@@ -88,17 +94,23 @@ void ChatView::rowsInserted(int first, int last) {
         const auto it = m_rows.insert(m_rows.begin() + row, Row{});
         it->item.guess(m_model->at(row), m_style, columnWidth());
     }
-    if (last + 1 < int(m_rows.size()))
+    if (last + 1 < int(m_rows.size())) {
         clearSelection();
+        endEdit();
+    }
     relayout(keep);
 }
 
 void ChatView::rowsRemoved(int first, int last) {
+    endEdit();
     Anchor keep = anchor();
+    if (keep.row >= first)
+        keep.position = -1;
     m_rows.erase(m_rows.begin() + first, m_rows.begin() + last + 1);
     keep.row = std::min(keep.row, std::max(0, int(m_rows.size()) - 1));
     clearSelection();
-    m_hoverRow = m_currentRow = m_litRow = m_litTextRow = m_pressedRow = -1;
+    m_hoverRow = m_currentRow = m_litRow = m_litTextRow = m_pressedRow = m_doneRow = -1;
+    m_focused = {};
     relayout(keep);
 }
 
@@ -109,17 +121,18 @@ void ChatView::rowsChanged(const QModelIndex& first, const QModelIndex& last, co
     for (int row = first.row(); row <= last.row(); ++row) {
         MessageItem& item = m_rows[std::size_t(row)].item;
         const QRect before = rowRect(row);
-        const QRect tail = item.measured() ? item.tailRect() : QRect();
-        if (item.measured())
+        const bool measured = item.measured();
+        if (measured)
             item.update(m_model->at(row), m_style, columnWidth(), appendedOnly);
         else
             item.guess(m_model->at(row), m_style, columnWidth());
+        const int dirtyTop = measured && appendedOnly ? item.dirtyTop() : -1;
         if (item.height() == before.height()) {
-            repaintRow(row, appendedOnly ? tail : QRect());
-        } else if (appendedOnly && tail.isValid() && first == last && row + 1 == int(m_rows.size()) && m_follow) {
+            repaintRow(row, dirtyTop);
+        } else if (dirtyTop >= 0 && first == last && row + 1 == int(m_rows.size()) && m_follow) {
             m_rows[std::size_t(row)].shownRate = m_model->at(row).tokensPerSecond;
             settle(keep);
-            return pushUp(before.top() - rowRect(row).top(), before.top() + tail.top());
+            return pushUp(before.top() - rowRect(row).top(), before.top() + dirtyTop);
         } else {
             moved = true;
         }
@@ -128,15 +141,17 @@ void ChatView::rowsChanged(const QModelIndex& first, const QModelIndex& last, co
         relayout(keep);
 }
 
-/// `oldTail`: where the last line stood before words came at the end, and nothing else changed; empty otherwise.
-void ChatView::repaintRow(int row, const QRect& oldTail) {
+/// `dirtyTop`: words came at the end, and above this height of the row nothing changed; -1 = anything may have.
+void ChatView::repaintRow(int row, int dirtyTop) {
     Row& r = m_rows[std::size_t(row)];
     const QPoint at = rowRect(row).topLeft();
     const double rate = m_model->at(row).tokensPerSecond;
-    if (oldTail.isValid()) {
-        viewport()->update(oldTail.united(r.item.tailRect()).translated(at));
+    if (dirtyTop >= 0) {
+        const QRect text = r.item.textRect();
+        viewport()->update(
+            QRect(text.left() - 4, dirtyTop, text.width() + 8, text.bottom() + 3 - dirtyTop).translated(at));
         if (rate != r.shownRate)
-            viewport()->update(r.item.partRect(MessagePart::Receipt).translated(at));
+            viewport()->update(r.item.rectOf({MessagePart::Receipt, 0}).translated(at));
     } else {
         viewport()->update(rowRect(row).adjusted(-kSidePadding, 0, kSidePadding, 0));
     }
@@ -192,18 +207,30 @@ ChatView::Anchor ChatView::anchor() const {
     a.end = m_follow;
     if (a.end || m_rows.empty())
         return a;
-    a.row = std::max(0, rowAt(verticalScrollBar()->value()));
-    a.offset = m_rows[std::size_t(a.row)].y - verticalScrollBar()->value();
+    const int top = verticalScrollBar()->value();
+    a.row = std::max(0, rowAt(top));
+    const Row& row = m_rows[std::size_t(a.row)];
+    // Within a text the first line that is seen whole is what must stay, whatever becomes of those above it.
+    const QRect text = row.item.textRect();
+    const int inside = top - row.y - text.top();
+    if (row.item.measured() && inside > 0 && inside < text.height())
+        a.position = row.item.text().positionAt({0, double(inside + m_style.textLine / 2)});
+    a.offset = topOf(a) - top;
     return a;
+}
+
+/// Where the anchored line or row stands now, in content coordinates.
+int ChatView::topOf(const Anchor& a) const {
+    const Row& row = m_rows[std::size_t(std::min<int>(a.row, int(m_rows.size()) - 1))];
+    if (a.position < 0 || !row.item.measured())
+        return row.y;
+    return row.y + row.item.textRect().top() + int(row.item.text().caretRect(a.position).top());
 }
 
 void ChatView::restore(const Anchor& a) {
     updateScrollBar();
     QScrollBar* bar = verticalScrollBar();
-    if (a.end || m_rows.empty())
-        bar->setValue(bar->maximum());
-    else
-        bar->setValue(m_rows[std::size_t(std::min<int>(a.row, int(m_rows.size()) - 1))].y - a.offset);
+    bar->setValue(a.end || m_rows.empty() ? bar->maximum() : topOf(a) - a.offset);
 }
 
 void ChatView::updateScrollBar() {
@@ -219,25 +246,37 @@ void ChatView::settle(const Anchor& keep) {
     if (m_relaying)
         return;
     m_relaying = true;
-    for (int pass = 0; pass < 8; ++pass) {
+    // What carries the anchor must be measured first, or its line has no place yet.
+    if (!keep.end && keep.position >= 0 && keep.row < int(m_rows.size())) {
+        Row& r = m_rows[std::size_t(keep.row)];
+        if (!r.item.measured())
+            r.item.update(m_model->at(keep.row), m_style, columnWidth(), false);
+        const int at = r.item.textRect().top() + int(r.item.text().caretRect(keep.position).top());
+        r.item.measure(m_model->at(keep.row), at - m_style.textLine, at + m_style.textLine);
+    }
+    for (int pass = 0; pass < 12; ++pass) {
         place();
         restore(keep);
-        const int top = verticalScrollBar()->value();
-        const int bottom = top + viewport()->height();
+        const int top = verticalScrollBar()->value() - kNear;
+        const int bottom = top + viewport()->height() + 2 * kNear;
         bool measured = false;
         for (int row = 0; row < int(m_rows.size()); ++row) {
             Row& r = m_rows[std::size_t(row)];
-            const bool near = r.y < bottom + 200 && r.y + r.item.height() > top - 200;
-            if (near && (!r.item.measured())) {
+            if (r.y >= bottom || r.y + r.item.height() <= top) {
+                r.item.release();
+                continue;
+            }
+            if (!r.item.measured()) {
+                r.item.setLinkColor(m_theme.accent);
                 r.item.update(m_model->at(row), m_style, columnWidth(), false);
                 measured = true;
-            } else if (!near) {
-                r.item.release();
             }
+            measured = r.item.measure(m_model->at(row), top - r.y, bottom - r.y) || measured;
         }
         if (!measured)
             break;
     }
+    placeEdit();
     m_relaying = false;
     placeNewestButton();
 }
@@ -310,7 +349,8 @@ void ChatView::setLitText(int row, TextRange range) {
         ensureVisible(row);
         Row& r = m_rows[std::size_t(row)];
         if (r.item.measured()) { // and in a long message the very line
-            const int y = r.y + r.item.textRect().top() + int(r.item.text().caretRect(range.from).top());
+            const int y = r.y + r.item.textRect().top() +
+                          int(r.item.text().caretRect(range.from + r.item.text().answerAt()).top());
             const int top = verticalScrollBar()->value();
             if (y < top + 20 || y > top + viewport()->height() - 60)
                 verticalScrollBar()->setValue(y - viewport()->height() / 3);
@@ -330,11 +370,19 @@ MessageLook ChatView::lookOf(int row) const {
     look.litBlocks = m_litBlocks;
     if (row == m_hoverRow)
         look.under = m_under;
+    if (current && m_focused.part != MessagePart::None) {
+        look.focused = m_focused;
+        look.ringed = false;
+    }
+    if (row == m_doneRow)
+        look.done = m_done;
     if (row == m_pressedRow)
         look.pressed = m_pressed;
     look.selection = selectionOf(row);
-    if (row == m_litTextRow)
-        look.lit = m_litText;
+    if (row == m_litTextRow) {
+        const int at = m_rows[std::size_t(row)].item.text().answerAt();
+        look.lit = {m_litText.from + at, m_litText.to + at};
+    }
     return look;
 }
 
@@ -364,7 +412,15 @@ QRect ChatView::rowRect(int row) const {
 }
 
 QRect ChatView::partRect(int row, MessagePart part) const {
-    return m_rows[std::size_t(row)].item.partRect(part).translated(rowRect(row).topLeft());
+    return partRect(row, MessageHit{part, 0});
+}
+
+QRect ChatView::partRect(int row, MessageHit hit) const {
+    return m_rows[std::size_t(row)].item.rectOf(hit).translated(rowRect(row).topLeft());
+}
+
+std::vector<MessageHit> ChatView::targets(int row) const {
+    return m_rows[std::size_t(row)].item.targets();
 }
 
 } // namespace kvscope::ui

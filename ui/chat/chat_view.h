@@ -3,9 +3,11 @@
 
 #include <QAbstractScrollArea>
 #include <QPointer>
+#include <functional>
 #include <optional>
 #include <vector>
 
+#include "ui/chat/message_edit.h"
 #include "ui/chat/message_item.h"
 #include "ui/models/chat_model.h"
 #include "ui/theme/apply_theme.h"
@@ -19,8 +21,10 @@ class Button;
 /// The messages of a conversation, virtualised: only what is on the screen is laid out. While the view stands at its
 /// end it follows what is written; once the user has scrolled up, nothing moves what is being read.
 ///
-/// Keys: arrows, Page and Home/End scroll; Ctrl+Up/Down walk from message to message, Enter opens the receipt of the
-/// current one, B shows its blocks, Ctrl+C copies the selection or else the current message.
+/// Keys: arrows, Page and Home/End scroll; Ctrl+Up/Down walk from message to message, Tab and Left/Right from part to
+/// part of the current one, Enter does what the part does (the message itself opens its receipt). C copies, R writes
+/// again, E edits, N begins a new chat here, B shows the blocks, < and > go through the versions, T opens the thought;
+/// Ctrl+C copies the selection or else the current message.
 class ChatView final : public QAbstractScrollArea, public Themed {
     Q_OBJECT
 public:
@@ -45,11 +49,26 @@ public:
     int laidOutRows() const;
     QRect rowRect(int row) const;
     QRect partRect(int row, MessagePart part) const;
+    QRect partRect(int row, MessageHit hit) const;
+    std::vector<MessageHit> targets(int row) const;
+    MessageHit focusedPart() const { return m_focused; }
+    const MessageText& textOf(int row) const { return m_rows[std::size_t(row)].item.text(); }
+
+    /// Puts a box with the message's text in its place; the old version stays whatever comes of it.
+    void beginEdit(int row);
+    void endEdit();
+    MessageEdit* editBox() const { return m_edit; }
 
 signals:
     void stopRequested();
     void showBlocksRequested(int row);
     void copied();
+    void againRequested(int row);                     ///< another answer beside this one
+    void editRequested(int row, const QString& text); ///< a new version with this text
+    void branchRequested(int row);                    ///< a new chat with everything up to this message
+    void continueRequested(int row);                  ///< go on writing an answer that ended early
+    void discardRequested(int row);                   ///< an interrupted answer
+    void versionRequested(int row, int step);         ///< -1: the version before, 1: the one after
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -65,6 +84,7 @@ protected:
     void focusOutEvent(QFocusEvent* event) override;
     void contextMenuEvent(QContextMenuEvent* event) override;
     bool viewportEvent(QEvent* event) override;
+    bool focusNextPrevChild(bool next) override;
     void timerEvent(QTimerEvent* event) override;
 
 private:
@@ -78,7 +98,8 @@ private:
     struct Anchor {
         bool end = true;
         int row = 0;
-        int offset = 0; ///< of the row's top from the top of the viewport
+        int position = -1; ///< in the row's text, when its line is the first that is seen; -1 = the row's top
+        int offset = 0;    ///< of that line or top from the top of the viewport
     };
     struct Row {
         MessageItem item;
@@ -98,7 +119,8 @@ private:
     void restore(const Anchor& anchor);
     void relayout(const Anchor& keep); ///< settles and paints all again
     void settle(const Anchor& keep);
-    void repaintRow(int row, const QRect& oldTail);
+    void repaintRow(int row, int dirtyTop);
+    int topOf(const Anchor& anchor) const;
     void pushUp(int by, int tailTop);
     int contentHeight() const;
     int rowAt(int y) const; ///< content coordinate; -1 outside
@@ -107,13 +129,20 @@ private:
 
     // interaction
     Spot spotAt(QPoint point) const;
-    MessagePart partAt(QPoint point, int& row) const;
+    MessageHit partAt(QPoint point, int& row) const;
     TextRange selectionOf(int row) const;
     void hover(QPoint point);
-    void activate(MessagePart part, int row);
+    void activate(MessageHit hit, int row);
+    bool activateByKey(int key);
     void toggleReceipt(int row);
+    void toggleThought(int row);
+    void refit(int row, bool keepEnd, const std::function<void(MessageItem&)>& change);
     void copyText(const QString& text);
+    void copyFrom(MessageHit hit, int row, const QString& text);
     void moveCurrent(int by);
+    bool moveFocus(int by);
+    void placeEdit();
+    bool valid(int row) const { return m_model && row >= 0 && row < m_model->size() && row < int(m_rows.size()); }
     void ensureVisible(int row);
     MessageLook lookOf(int row) const;
 
@@ -122,11 +151,14 @@ private:
     ChatStyle m_style;
     Theme m_theme;
     Button* m_newest;
-    bool m_follow = true;
+    bool m_follow = true, m_followedBefore = false; ///< before the mouse began to select
     bool m_relaying = false;
     int m_hoverRow = -1, m_currentRow = -1;
-    MessagePart m_under = MessagePart::None, m_pressed = MessagePart::None;
-    int m_pressedRow = -1;
+    MessageHit m_under, m_pressed, m_focused, m_done;
+    int m_pressedRow = -1, m_doneRow = -1;
+    int m_doneTimer = 0; ///< takes back the tick of what has been copied
+    QPointer<MessageEdit> m_edit;
+    int m_editRow = -1;
     Spot m_selectFrom, m_selectTo;
     bool m_selecting = false;
     int m_autoScroll = 0; ///< timer while a selection is dragged beyond the edge

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// ChatView: selection, mouse, keyboard, clipboard.
+// ChatView: selection, mouse, clipboard. Keyboard and edits in place: chat_view_keys.cpp.
 #include <QClipboard>
 #include <QGuiApplication>
 #include <QHelpEvent>
@@ -9,13 +9,16 @@
 #include <QScrollBar>
 #include <QToolTip>
 #include <algorithm>
+#include <climits>
 
 #include "ui/chat/chat_view.h"
+#include "ui/chat/link_question.h"
 
 namespace kvscope::ui {
 namespace {
 
 constexpr int kAutoScrollMs = 30;
+constexpr int kDoneMs = 1500; // how long a copy shows that it is done
 
 } // namespace
 
@@ -29,6 +32,8 @@ ChatView::Spot ChatView::spotAt(QPoint point) const {
     if (row < 0)
         row = content.y() < 0 ? 0 : int(m_rows.size()) - 1;
     const Row& r = m_rows[std::size_t(row)];
+    if (!r.item.measured())
+        return {row, 0};
     return {row, r.item.text().positionAt(content - QPoint(0, r.y) - r.item.textRect().topLeft())};
 }
 
@@ -39,7 +44,7 @@ TextRange ChatView::selectionOf(int row) const {
     const Spot& to = std::max(m_selectFrom, m_selectTo);
     if (row < from.row || row > to.row || row >= m_model->size())
         return {};
-    return {row == from.row ? from.position : 0, row == to.row ? to.position : int(m_model->at(row).text.size())};
+    return {row == from.row ? from.position : 0, row == to.row ? to.position : INT_MAX};
 }
 
 QString ChatView::selectedText() const {
@@ -48,8 +53,13 @@ QString ChatView::selectedText() const {
     QStringList parts;
     for (int row = std::min(m_selectFrom, m_selectTo).row; row <= std::max(m_selectFrom, m_selectTo).row; ++row) {
         const TextRange range = selectionOf(row);
-        if (!range.empty())
-            parts << m_model->at(row).text.mid(range.from, range.to - range.from);
+        if (range.empty())
+            continue;
+        // A message that nobody has looked at can only be selected as a whole.
+        const MessageItem& item = m_rows[std::size_t(row)].item;
+        const QString part = item.measured() ? item.text().copied(range) : m_model->at(row).text;
+        if (!part.isEmpty())
+            parts << part;
     }
     return parts.join(QStringLiteral("\n\n"));
 }
@@ -68,25 +78,25 @@ void ChatView::copyText(const QString& text) {
 
 // ---- mouse ----
 
-MessagePart ChatView::partAt(QPoint point, int& row) const {
+MessageHit ChatView::partAt(QPoint point, int& row) const {
     const QPoint content = point - columnOrigin();
     row = rowAt(content.y());
-    if (row < 0)
-        return MessagePart::None;
+    if (row < 0 || !m_rows[std::size_t(row)].item.measured())
+        return {};
     const Row& r = m_rows[std::size_t(row)];
-    return r.item.partAt(content - QPoint(0, r.y));
+    return r.item.hitAt(content - QPoint(0, r.y));
 }
 
 void ChatView::hover(QPoint point) {
     int row = -1;
-    const MessagePart part = partAt(point, row);
-    if (row == m_hoverRow && part == m_under)
+    const MessageHit hit = partAt(point, row);
+    if (row == m_hoverRow && hit == m_under)
         return;
     m_hoverRow = row;
-    m_under = part;
-    viewport()->setCursor(part == MessagePart::Text   ? Qt::IBeamCursor
-                          : part == MessagePart::None ? Qt::ArrowCursor
-                                                      : Qt::PointingHandCursor);
+    m_under = hit;
+    viewport()->setCursor(hit.part == MessagePart::Text   ? Qt::IBeamCursor
+                          : hit.part == MessagePart::None ? Qt::ArrowCursor
+                                                          : Qt::PointingHandCursor);
     viewport()->update();
 }
 
@@ -94,10 +104,11 @@ void ChatView::mousePressEvent(QMouseEvent* event) {
     if (event->button() != Qt::LeftButton)
         return;
     int row = -1;
-    const MessagePart part = partAt(event->position().toPoint(), row);
+    const MessageHit hit = partAt(event->position().toPoint(), row);
     m_currentRow = row >= 0 ? row : m_currentRow;
-    if (part != MessagePart::None && part != MessagePart::Text) {
-        m_pressed = part;
+    m_focused = {};
+    if (hit.part != MessagePart::None && hit.part != MessagePart::Text) {
+        m_pressed = hit;
         m_pressedRow = row;
         viewport()->update();
         return;
@@ -107,6 +118,7 @@ void ChatView::mousePressEvent(QMouseEvent* event) {
         m_selectFrom = spot;
     m_selectTo = spot;
     m_selecting = true;
+    m_followedBefore = std::exchange(m_follow, false); // what is being selected stays where it is
     viewport()->update();
 }
 
@@ -128,6 +140,12 @@ void ChatView::mouseMoveEvent(QMouseEvent* event) {
 }
 
 void ChatView::timerEvent(QTimerEvent* event) {
+    if (event->timerId() == m_doneTimer) {
+        killTimer(std::exchange(m_doneTimer, 0));
+        m_doneRow = -1;
+        viewport()->update();
+        return;
+    }
     if (event->timerId() != m_autoScroll) {
         QAbstractScrollArea::timerEvent(event);
         return;
@@ -149,23 +167,25 @@ void ChatView::mouseReleaseEvent(QMouseEvent* event) {
     if (m_selecting) {
         m_selecting = false;
         const QString selected = selectedText();
+        if (selected.isEmpty() && m_followedBefore)
+            scrollToEnd();
         if (!selected.isEmpty() && QGuiApplication::clipboard()->supportsSelection())
             QGuiApplication::clipboard()->setText(selected, QClipboard::Selection);
         hover(event->position().toPoint());
         return;
     }
     int row = -1;
-    const MessagePart part = partAt(event->position().toPoint(), row);
-    const MessagePart pressed = std::exchange(m_pressed, MessagePart::None);
+    const MessageHit hit = partAt(event->position().toPoint(), row);
+    const MessageHit pressed = std::exchange(m_pressed, {});
     const int pressedRow = std::exchange(m_pressedRow, -1);
     viewport()->update();
-    if (part == pressed && row == pressedRow)
-        activate(part, row);
+    if (hit == pressed && row == pressedRow)
+        activate(hit, row);
 }
 
 void ChatView::mouseDoubleClickEvent(QMouseEvent* event) {
     const Spot spot = spotAt(event->position().toPoint());
-    if (event->button() != Qt::LeftButton || spot.row < 0)
+    if (event->button() != Qt::LeftButton || spot.row < 0 || !m_rows[std::size_t(spot.row)].item.measured())
         return;
     const TextRange word = m_rows[std::size_t(spot.row)].item.text().wordAt(spot.position);
     m_selectFrom = {spot.row, word.from};
@@ -176,7 +196,7 @@ void ChatView::mouseDoubleClickEvent(QMouseEvent* event) {
 void ChatView::leaveEvent(QEvent* event) {
     QAbstractScrollArea::leaveEvent(event);
     m_hoverRow = -1;
-    m_under = MessagePart::None;
+    m_under = {};
     viewport()->update();
 }
 
@@ -184,7 +204,7 @@ bool ChatView::viewportEvent(QEvent* event) {
     if (event->type() == QEvent::ToolTip) {
         const auto* help = static_cast<QHelpEvent*>(event);
         int row = -1;
-        const MessagePart part = partAt(help->pos(), row);
+        const MessageHit part = partAt(help->pos(), row);
         const QString hint = row >= 0 ? m_rows[std::size_t(row)].item.hint(part) : QString();
         QToolTip::showText(help->globalPos(), hint, viewport());
         return true;
@@ -194,41 +214,82 @@ bool ChatView::viewportEvent(QEvent* event) {
     return QAbstractScrollArea::viewportEvent(event);
 }
 
-void ChatView::activate(MessagePart part, int row) {
-    switch (part) {
+void ChatView::activate(MessageHit hit, int row) {
+    if (!valid(row))
+        return;
+    const MessageText& text = textOf(row);
+    switch (hit.part) {
     case MessagePart::Stop:
-        emit stopRequested();
-        break;
+        return emit stopRequested();
     case MessagePart::Copy:
-        copyText(m_model->at(row).text);
-        break;
+        return copyFrom(hit, row, m_model->at(row).text);
+    case MessagePart::CopyCode:
+        return copyFrom(hit, row, text.codeOf(hit.index));
+    case MessagePart::Link:
+        askToOpen(text.linkOf(hit.index), this);
+        return;
+    case MessagePart::Thought:
+        return toggleThought(row);
     case MessagePart::ShowBlocks:
-        emit showBlocksRequested(row);
-        break;
+        return emit showBlocksRequested(row);
     case MessagePart::Receipt:
-        toggleReceipt(row);
-        break;
+        return toggleReceipt(row);
+    case MessagePart::Again:
+        return emit againRequested(row);
+    case MessagePart::Edit:
+        return beginEdit(row);
+    case MessagePart::Branch:
+        return emit branchRequested(row);
+    case MessagePart::Continue:
+        return emit continueRequested(row);
+    case MessagePart::Discard:
+        return emit discardRequested(row);
+    case MessagePart::Previous:
+    case MessagePart::Next: {
+        const ChatMessage& message = m_model->at(row);
+        const int step = hit.part == MessagePart::Next ? 1 : -1;
+        if (message.version + step >= 1 && message.version + step <= message.versions)
+            emit versionRequested(row, step);
+        return;
+    }
     case MessagePart::Text:
     case MessagePart::None:
-        break;
+        return;
     }
 }
 
-void ChatView::toggleReceipt(int row) {
-    if (row < 0 || row >= m_model->size() || !m_model->at(row).receipt)
-        return;
-    // What is below moves down; the receipt itself stays under the pointer.
-    Anchor keep = anchor();
-    const bool last = row + 1 == int(m_rows.size()) && m_follow;
-    keep.end = last;
-    if (!last && m_follow) {
-        keep.row = row;
-        keep.offset = m_rows[std::size_t(row)].y - verticalScrollBar()->value();
-    }
+void ChatView::copyFrom(MessageHit hit, int row, const QString& text) {
+    copyText(text);
+    m_done = hit;
+    m_doneRow = row;
+    if (m_doneTimer != 0)
+        killTimer(m_doneTimer);
+    m_doneTimer = startTimer(kDoneMs);
+    viewport()->update();
+}
+
+/// What is below a part that opens or closes moves; the part itself stays where it is on the screen, and the end is not
+/// followed any more while there is writing. `keepEnd`: at the end it is the end that stays in view.
+void ChatView::refit(int row, bool keepEnd, const std::function<void(MessageItem&)>& change) {
+    const bool running = isRunning(m_model->at(m_model->size() - 1).status);
+    const bool end = keepEnd && m_follow && row + 1 == int(m_rows.size()) && !running;
+    Anchor keep{end, row, -1, m_rows[std::size_t(row)].y - verticalScrollBar()->value()};
+    m_follow = end;
     MessageItem& item = m_rows[std::size_t(row)].item;
-    item.setReceiptOpen(!item.receiptOpen());
+    change(item);
     item.update(m_model->at(row), m_style, columnWidth(), false);
     relayout(keep);
+    m_follow = !running && atEnd();
+}
+
+void ChatView::toggleReceipt(int row) {
+    if (valid(row) && m_model->at(row).receipt)
+        refit(row, true, [](MessageItem& item) { item.setReceiptOpen(!item.receiptOpen()); });
+}
+
+void ChatView::toggleThought(int row) {
+    if (valid(row))
+        refit(row, false, [](MessageItem& item) { item.setThoughtOpen(!item.thoughtOpen()); });
 }
 
 void ChatView::contextMenuEvent(QContextMenuEvent* event) {
@@ -243,6 +304,17 @@ void ChatView::contextMenuEvent(QContextMenuEvent* event) {
     if (!selectedText().isEmpty())
         menu.addAction(tr("Copy selection"), this, [this] { copyText(selectedText()); });
     menu.addAction(tr("Copy message"), this, [this, text = message.text] { copyText(text); });
+    const std::vector<MessageHit> parts = targets(row);
+    const auto offer = [&](MessagePart part, const QString& words) {
+        if (std::find(parts.begin(), parts.end(), MessageHit{part, 0}) != parts.end())
+            menu.addAction(words, this, [this, part, row] { activate({part, 0}, row); });
+    };
+    offer(MessagePart::Again, tr("Write another answer"));
+    offer(MessagePart::Edit, tr("Edit"));
+    if (!isRunning(message.status))
+        menu.addAction(tr("New chat from here"), this, [this, row] { emit branchRequested(row); });
+    offer(MessagePart::Continue, tr("Continue"));
+    offer(MessagePart::Discard, tr("Discard"));
     if (message.tokenRange.second > message.tokenRange.first)
         menu.addAction(tr("Show its blocks"), this, [this, row] { emit showBlocksRequested(row); });
     if (message.receipt)
@@ -252,79 +324,6 @@ void ChatView::contextMenuEvent(QContextMenuEvent* event) {
                           ? event->globalPos()
                           : viewport()->mapToGlobal(rowRect(row).topLeft() + QPoint(40, 20));
     menu.exec(at);
-}
-
-// ---- keyboard ----
-
-void ChatView::focusInEvent(QFocusEvent* event) {
-    QAbstractScrollArea::focusInEvent(event);
-    if (event->reason() != Qt::MouseFocusReason && m_currentRow < 0)
-        m_currentRow = int(m_rows.size()) - 1;
-    viewport()->update();
-}
-
-void ChatView::focusOutEvent(QFocusEvent* event) {
-    QAbstractScrollArea::focusOutEvent(event);
-    viewport()->update();
-}
-
-void ChatView::moveCurrent(int by) {
-    if (m_rows.empty())
-        return;
-    m_currentRow = std::clamp(m_currentRow + by, 0, int(m_rows.size()) - 1);
-    ensureVisible(m_currentRow);
-    viewport()->update();
-}
-
-void ChatView::keyPressEvent(QKeyEvent* event) {
-    QScrollBar* bar = verticalScrollBar();
-    const bool control = event->modifiers() & Qt::ControlModifier;
-    if (event->matches(QKeySequence::Copy)) {
-        const QString selected = selectedText();
-        copyText(!selected.isEmpty()                                   ? selected
-                 : m_currentRow >= 0 && m_currentRow < m_model->size() ? m_model->at(m_currentRow).text
-                                                                       : QString());
-        return;
-    }
-    if (event->matches(QKeySequence::SelectAll) && m_model && m_model->size() > 0) {
-        m_selectFrom = {0, 0};
-        m_selectTo = {m_model->size() - 1, int(m_model->at(m_model->size() - 1).text.size())};
-        viewport()->update();
-        return;
-    }
-    switch (event->key()) {
-    case Qt::Key_Up:
-        control ? moveCurrent(-1) : bar->setValue(bar->value() - bar->singleStep());
-        return;
-    case Qt::Key_Down:
-        control ? moveCurrent(1) : bar->setValue(bar->value() + bar->singleStep());
-        return;
-    case Qt::Key_PageUp:
-        bar->setValue(bar->value() - bar->pageStep() + m_style.textLine);
-        return;
-    case Qt::Key_PageDown:
-        bar->setValue(bar->value() + bar->pageStep() - m_style.textLine);
-        return;
-    case Qt::Key_Home:
-        bar->setValue(0);
-        return;
-    case Qt::Key_End:
-        scrollToEnd();
-        return;
-    case Qt::Key_Return:
-    case Qt::Key_Enter:
-        toggleReceipt(m_currentRow);
-        return;
-    case Qt::Key_B:
-        if (!control && m_currentRow >= 0) {
-            emit showBlocksRequested(m_currentRow);
-            return;
-        }
-        break;
-    default:
-        break;
-    }
-    QAbstractScrollArea::keyPressEvent(event);
 }
 
 } // namespace kvscope::ui

@@ -36,9 +36,74 @@ QString stateSentence(const ChatMessage& message) {
     case MessageStatus::Done:
     case MessageStatus::Stopped:
     case MessageStatus::Interrupted:
+        if (message.thinkingOpen && message.text.isEmpty())
+            return message.status == MessageStatus::Interrupted ? words::endLine(message)
+                                                                : tr("Stopped while thinking");
         return words::endLine(message);
     }
     return {};
+}
+
+bool canContinue(const ChatMessage& message) {
+    if (message.role != MessageRole::Assistant)
+        return false;
+    return message.status == MessageStatus::Interrupted || message.status == MessageStatus::Stopped ||
+           (message.status == MessageStatus::Done && message.reason == api::FinishReason::Length);
+}
+
+QString thoughtLine(const ChatMessage& message) {
+    if (message.thinking.isEmpty() && !(message.thinkingOpen && message.text.isEmpty()))
+        return {};
+    if (message.thinkingOpen && isRunning(message.status))
+        return tr("Thinking…");
+    QString line =
+        message.thinkingSeconds > 0 ? tr("Thought for %1").arg(formatSeconds(message.thinkingSeconds)) : tr("Thought");
+    if (message.thinkingTokens > 0)
+        line += message.thinkingTokens == 1 ? tr(" · 1 token")
+                                            : tr(" · %1 tokens").arg(formatNumber(message.thinkingTokens));
+    return line;
+}
+
+QString versionWords(const ChatMessage& message) {
+    return QStringLiteral("%1/%2").arg(message.version).arg(message.versions);
+}
+
+QString cutSentence() {
+    return tr("The turns above are no longer read");
+}
+
+QString continueWord() {
+    return tr("Continue");
+}
+
+QString discardWord() {
+    return tr("Discard");
+}
+
+int textButtonWidth(const QString& text) {
+    return QFontMetrics(textFont(TextRole::Table, QFont::Medium)).horizontalAdvance(text) + 20;
+}
+
+void paintTextButton(QPainter& painter, const QRect& rect, const QString& text, bool plain, const MessageLook& look,
+                     MessagePart part) {
+    const Theme& t = *look.theme;
+    const bool over = look.under.part == part;
+    painter.setRenderHint(QPainter::Antialiasing);
+    if (plain || over) {
+        painter.setPen(over ? t.line3 : t.line2);
+        painter.setBrush(look.pressed.part == part ? t.bg4 : t.bg3);
+        painter.drawRoundedRect(QRectF(rect).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6);
+    }
+    painter.setPen(plain || over ? t.text1 : t.text2);
+    painter.setFont(textFont(TextRole::Table, QFont::Medium));
+    painter.drawText(rect, Qt::AlignCenter, text);
+}
+
+void paintRing(QPainter& painter, const QRect& around, double radius, const Theme& theme) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(theme.focus, 2));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRoundedRect(QRectF(around), radius, radius);
 }
 
 StateStyle stateStyle(const ChatMessage& message, const Theme& theme) {
@@ -101,8 +166,8 @@ int stopButtonWidth() {
 void paintStopButton(QPainter& painter, const QRect& rect, const MessageLook& look) {
     const Theme& t = *look.theme;
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(look.under == MessagePart::Stop ? t.line3 : t.line2);
-    painter.setBrush(look.pressed == MessagePart::Stop ? t.bg4 : t.bg3);
+    painter.setPen(look.under.part == MessagePart::Stop ? t.line3 : t.line2);
+    painter.setBrush(look.pressed.part == MessagePart::Stop ? t.bg4 : t.bg3);
     painter.drawRoundedRect(QRectF(rect).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6);
     paintIcon(painter, QRect(rect.left() + 8, rect.top(), 16, rect.height()), Icon::Stop, 16, t.text1,
               look.devicePixelRatio);
@@ -126,11 +191,11 @@ void paintStopButton(QPainter& painter, const QRect& rect, const MessageLook& lo
 void paintActionIcon(QPainter& painter, const QRect& rect, Icon icon, const MessageLook& look, MessagePart part,
                      bool on) {
     const Theme& t = *look.theme;
-    const bool over = look.under == part;
+    const bool over = look.under.part == part;
     if (on || over) {
         painter.setRenderHint(QPainter::Antialiasing);
         painter.setPen(Qt::NoPen);
-        painter.setBrush(look.pressed == part ? t.bg4 : t.bg3);
+        painter.setBrush(look.pressed.part == part ? t.bg4 : t.bg3);
         painter.drawRoundedRect(QRectF(rect), 6, 6);
     }
     paintIcon(painter, rect, icon, 16, on || over ? t.text1 : t.text3, look.devicePixelRatio);

@@ -26,6 +26,21 @@ Facts receiptFacts(const ChatMessage& message);
 /// "29 blocks lit in the map"
 QString litSentence(int blocks);
 
+/// The line that stands for a thought: "Thought for 1.3 s · 64 tokens"; empty = there is none.
+QString thoughtLine(const ChatMessage& message);
+/// An answer that ended before it was complete can be written on.
+bool canContinue(const ChatMessage& message);
+/// "2/3"
+QString versionWords(const ChatMessage& message);
+QString cutSentence();
+QString continueWord();
+QString discardWord();
+
+int textButtonWidth(const QString& text);
+/// A button of 24 px within a message; `plain` = false: without a ground of its own.
+void paintTextButton(QPainter& painter, const QRect& rect, const QString& text, bool plain, const MessageLook& look,
+                     MessagePart part);
+void paintRing(QPainter& painter, const QRect& around, double radius, const Theme& theme);
 int stopButtonWidth();
 void paintStopButton(QPainter& painter, const QRect& rect, const MessageLook& look);
 void paintActionIcon(QPainter& painter, const QRect& rect, Icon icon, const MessageLook& look, MessagePart part,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+//
+// MessageItem: geometry. How it looks: message_item_paint.cpp.
 #include "ui/chat/message_item.h"
 
 #include <QCoreApplication>
@@ -6,347 +8,272 @@
 #include <algorithm>
 
 #include "ui/chat/message_facts.h"
+#include "ui/chat/message_metrics.h"
 #include "ui/chat/message_paint.h"
 #include "ui/models/chat_words.h"
-#include "ui/models/format.h"
 
 namespace kvscope::ui {
 namespace {
 
 constexpr int kAnswerIndent = 14; // room of the bar at the left
 constexpr int kMeasure = 720;     // an answer's lines are never longer
-constexpr int kLine = 24;         // receipt, state
-constexpr int kActions = 28;
-constexpr int kBubbleTop = 6; // the answer above ends with the room of its actions
+constexpr int kBubbleTop = 6;     // the answer above ends with the room of its actions
 constexpr QPoint kBubblePadding(12, 8);
-constexpr int kDetailsPadding = 12;
-constexpr int kFactNames = 104;
+constexpr int kCut = 32; // line where the window was cut
+constexpr int kVersion = 24;
 
-} // namespace
-
-void MessageItem::guess(const ChatMessage& message, const ChatStyle& style, int width) {
-    m_measured = false;
-    m_own = message.role == MessageRole::User;
-    m_height = MessageText::estimateHeight(message.text, style, std::min(width, kMeasure)) +
-               (m_own ? 36 : 12 + kActions + (message.receipt ? kLine : 0));
-}
-
-void MessageItem::update(const ChatMessage& message, const ChatStyle& style, int width, bool appendedOnly) {
-    m_own = message.role == MessageRole::User;
-    const int textWidth = m_own ? width * 82 / 100 - 2 * kBubblePadding.x() : std::min(kMeasure, width - kAnswerIndent);
-    if (!m_measured || width != m_width || style.textLine != m_style.textLine) {
-        m_style = style;
-        m_text.setStyle(style, textWidth);
-        appendedOnly = appendedOnly && m_measured;
-    }
-    m_width = width;
-    if (m_text.text() != message.text)
-        m_text.setText(message.text, appendedOnly);
-    m_measured = true;
-    m_stateRect = m_receiptRect = m_detailsRect = m_actionsRect = m_copyRect = m_showRect = m_stopRect = QRect();
-    if (m_own)
-        placeOwn(message, width);
-    else
-        placeAnswer(message, width);
-}
-
-void MessageItem::placeOwn(const ChatMessage& message, int width) {
-    const QSize bubble(m_text.naturalWidth() + 2 * kBubblePadding.x(), m_text.height() + 2 * kBubblePadding.y());
-    m_bubble = QRect(QPoint(width - bubble.width(), kBubbleTop), bubble);
-    m_textRect = m_bubble.adjusted(kBubblePadding.x(), kBubblePadding.y(), -kBubblePadding.x(), -kBubblePadding.y());
-    m_copyRect = QRect(m_bubble.left() - 32, m_bubble.top() + 4, kActions, kActions);
-    int y = m_bubble.bottom() + 1 + 4;
-    if (message.status == MessageStatus::Saving) {
-        m_stateRect = QRect(0, y, width, kLine);
-        y += kLine;
-    }
-    m_height = y;
-}
-
-void MessageItem::placeAnswer(const ChatMessage& message, int width) {
-    const int left = kAnswerIndent;
-    const int inner = width - left;
-    int y = 8;
-    m_textRect = QRect(left, y, std::min(kMeasure, inner), m_text.height());
-    if (m_text.height() > 0)
-        y += m_text.height() + 8;
-    const QString state = stateSentence(message);
-    if (!state.isEmpty()) {
-        const int height = message.status == MessageStatus::Reading ? kLine + 8
-                           : message.status == MessageStatus::Failed
-                               ? std::max(kLine, wrappedHeight(state, textFont(TextRole::Control),
-                                                               lineHeight(TextRole::Control), inner - 24) +
-                                                     4)
-                               : kLine;
-        m_stateRect = QRect(left, y, inner, height);
-        y += height;
-    }
-    if (message.receipt) {
-        m_receiptRect = QRect(left, y, inner, kLine);
-        y += kLine;
-        if (m_receiptOpen) {
-            const int boxWidth = std::min(kMeasure, inner);
-            const int height = kDetailsPadding * 2 +
-                               wrappedHeight(words::receiptCause(message.receipt->cache), textFont(TextRole::Table),
-                                             lineHeight(TextRole::Table), boxWidth - 2 * kDetailsPadding - 24) +
-                               8 + factsHeight(receiptFacts(message), boxWidth - 2 * kDetailsPadding, kFactNames);
-            m_detailsRect = QRect(left, y + 4, boxWidth, height);
-            y += height + 8;
-        }
-    }
-    // Room for the actions is always there, so that hovering moves nothing.
-    m_actionsRect = QRect(left - 6, y, inner + 6, kActions);
-    int x = m_actionsRect.left();
-    if (isRunning(message.status)) {
-        m_stopRect = QRect(left, y + 2, stopButtonWidth(), kLine);
-        x = m_stopRect.right() + 9;
-    }
-    if (!message.text.isEmpty()) {
-        m_copyRect = QRect(x, y, kActions, kActions);
-        x += kActions + 2;
-    }
-    if (message.tokenRange.second > message.tokenRange.first)
-        m_showRect = QRect(x, y, kActions, kActions);
-    m_height = y + kActions + 4;
-}
-
-QRect MessageItem::tailRect() const {
-    const QRectF caret = m_text.caretRect(int(m_text.text().size()));
-    return {m_textRect.left(), m_textRect.top() + int(caret.top()), m_textRect.width() + 4, int(caret.height()) + 2};
-}
-
-MessagePart MessageItem::partAt(QPoint point) const {
-    if (m_stopRect.contains(point))
-        return MessagePart::Stop;
-    if (m_copyRect.contains(point))
-        return MessagePart::Copy;
-    if (m_showRect.contains(point))
-        return MessagePart::ShowBlocks;
-    if (m_receiptRect.contains(point))
-        return MessagePart::Receipt;
-    if (m_textRect.adjusted(-4, -4, 4, 4).contains(point))
-        return MessagePart::Text;
-    return MessagePart::None;
-}
-
-QRect MessageItem::partRect(MessagePart part) const {
-    switch (part) {
-    case MessagePart::Text:
-        return m_textRect;
-    case MessagePart::Receipt:
-        return m_receiptRect;
-    case MessagePart::Copy:
-        return m_copyRect;
-    case MessagePart::ShowBlocks:
-        return m_showRect;
-    case MessagePart::Stop:
-        return m_stopRect;
-    case MessagePart::None:
+MessageHit ofText(TextHit hit) {
+    switch (hit.part) {
+    case TextPart::Thought:
+        return {MessagePart::Thought, hit.index};
+    case TextPart::CopyCode:
+        return {MessagePart::CopyCode, hit.index};
+    case TextPart::Link:
+        return {MessagePart::Link, hit.index};
+    case TextPart::Words:
+        return {MessagePart::Text, 0};
+    case TextPart::None:
         break;
     }
     return {};
 }
 
-QString MessageItem::hint(MessagePart part) const {
-    switch (part) {
-    case MessagePart::Copy:
-        return QCoreApplication::translate("MessageItem", "Copy this message");
-    case MessagePart::ShowBlocks:
-        return QCoreApplication::translate("MessageItem", "Show its blocks in the map");
-    case MessagePart::Receipt:
-        return m_receiptOpen ? QString()
-                             : QCoreApplication::translate("MessageItem", "What the cache did for this answer");
+} // namespace
+
+TextHit textHitOf(MessageHit hit) {
+    switch (hit.part) {
+    case MessagePart::Thought:
+        return {TextPart::Thought, hit.index};
+    case MessagePart::CopyCode:
+        return {TextPart::CopyCode, hit.index};
+    case MessagePart::Link:
+        return {TextPart::Link, hit.index};
     default:
         return {};
     }
 }
 
-void MessageItem::paint(QPainter& painter, QPoint origin, const QRect& clip, const MessageLook& look,
-                        const ChatMessage& message) const {
-    if (look.ringed) {
-        painter.setRenderHint(QPainter::Antialiasing);
-        painter.setPen(QPen(look.theme->focus, 2));
-        painter.setBrush(Qt::NoBrush);
-        const QRect around = m_own ? m_bubble.adjusted(-3, -3, 3, 3) : QRect(-5, 2, m_width + 10, m_height - 4);
-        painter.drawRoundedRect(QRectF(around.translated(origin)), 8, 8);
+void MessageItem::guess(const ChatMessage& message, const ChatStyle& style, int width) {
+    m_measured = false;
+    m_own = message.role == MessageRole::User;
+    m_height = MessageText::estimateHeight(message.text, style, std::min(width, kMeasure)) +
+               (m_own ? 36 : 12 + kActions + (message.receipt ? kLine : 0)) + (message.windowCut ? kCut : 0) +
+               (message.thinking.isEmpty() ? 0 : kActions);
+}
+
+int MessageItem::textWidth(int width) const {
+    return m_own ? width * 82 / 100 - 2 * kBubblePadding.x() : std::min(kMeasure, width - kAnswerIndent);
+}
+
+void MessageItem::update(const ChatMessage& message, const ChatStyle& style, int width, bool appendedOnly) {
+    m_own = message.role == MessageRole::User;
+    const bool restyled = width != m_width || style.textLine != m_style.textLine || style.text != m_style.text;
+    if (!m_measured || restyled) {
+        m_style = style;
+        m_text.setStyle(style, textWidth(width));
+        appendedOnly = appendedOnly && m_measured;
     }
+    m_width = width;
+    m_text.setThought(thoughtLine(message), m_thoughtOpen);
+    m_text.setContent(message.thinking, message.text, m_own ? MessageText::Mode::Typed : MessageText::Mode::Markdown,
+                      appendedOnly);
+    m_measured = true;
+    place(message);
+}
+
+bool MessageItem::measure(const ChatMessage& message, int top, int bottom) {
+    if (!m_text.measure(top - m_textRect.top(), bottom - m_textRect.top()))
+        return false;
+    place(message);
+    return true;
+}
+
+void MessageItem::place(const ChatMessage& message) {
+    m_parts.fill({});
+    m_cutRect = m_stateRect = m_detailsRect = m_actionsRect = m_versionRect = m_bubble = QRect();
+    if (message.windowCut)
+        m_cutRect = QRect(0, 0, m_width, kCut);
     if (m_own)
-        paintOwn(painter, origin, clip, look, message);
+        placeOwn(message);
     else
-        paintAnswer(painter, origin, clip, look, message);
+        placeAnswer(message);
 }
 
-void MessageItem::paintText(QPainter& painter, QPoint origin, const QRect& clip, const MessageLook& look) const {
-    const Theme& t = *look.theme;
-    MessageText::Colors colors;
-    colors.text = t.text1;
-    colors.code = t.text1;
-    colors.quiet = t.text3;
-    colors.card = t.kind == ThemeKind::Light ? t.bg2 : t.bg0;
-    colors.cardLine = t.line1;
-    colors.selection = t.kind == ThemeKind::Light ? t.sel.darker(106) : t.sel.lighter(130);
-    colors.lit = t.accentSoft;
-    m_text.paint(painter, origin + m_textRect.topLeft(), clip, colors, look.selection, look.lit);
+QRect MessageItem::editRect() const {
+    return m_own ? m_bubble : m_textRect;
 }
 
-void MessageItem::paintOwn(QPainter& painter, QPoint origin, const QRect& clip, const MessageLook& look,
-                           const ChatMessage& message) const {
-    const Theme& t = *look.theme;
-    paintBubble(painter, QRectF(m_bubble.translated(origin)), t.bubble);
-    paintText(painter, origin, clip, look);
-    if (look.hovered)
-        paintActionIcon(painter, m_copyRect.translated(origin), Icon::Copy, look, MessagePart::Copy, false);
-    if (message.status == MessageStatus::Saving) {
-        painter.setPen(t.text3);
-        painter.setFont(textFont(TextRole::Table));
-        painter.drawText(m_stateRect.translated(origin), Qt::AlignRight | Qt::AlignVCenter, stateSentence(message));
-    }
-}
-
-void MessageItem::paintAnswer(QPainter& painter, QPoint origin, const QRect& clip, const MessageLook& look,
-                              const ChatMessage& message) const {
-    const Theme& t = *look.theme;
-    if (isRunning(message.status) || look.blocksLit) {
-        painter.setRenderHint(QPainter::Antialiasing);
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(look.blocksLit ? t.text1 : t.accent);
-        painter.drawRoundedRect(QRectF(origin.x(), origin.y() + 12, 3, m_height - 20), 1.5, 1.5);
-    }
-    paintText(painter, origin, clip, look);
-    if (message.status == MessageStatus::Writing)
-        paintCaret(painter, origin, look);
-    // While it is being written only the last line is asked for, many times a second.
-    const auto asked = [&](const QRect& rect) { return rect.isValid() && rect.translated(origin).intersects(clip); };
-    if (asked(m_stateRect))
-        paintState(painter, origin, look, message);
-    if (message.receipt && asked(m_receiptRect))
-        paintReceipt(painter, origin, look, message);
-    if (asked(m_detailsRect))
-        paintDetails(painter, origin, look, message);
-    paintActions(painter, origin, look, message);
-}
-
-void MessageItem::paintCaret(QPainter& painter, QPoint origin, const MessageLook& look) const {
-    const QRectF caret = m_text.caretRect(int(m_text.text().size()));
-    const QPointF at = QPointF(origin + m_textRect.topLeft()) + caret.topLeft();
-    painter.fillRect(QRectF(at.x() + 1, at.y() + (caret.height() - 17) / 2, 2, 17), look.theme->accent);
-}
-
-void MessageItem::paintState(QPainter& painter, QPoint origin, const MessageLook& look,
-                             const ChatMessage& message) const {
-    const Theme& t = *look.theme;
-    const QRect rect = m_stateRect.translated(origin);
-    if (message.status == MessageStatus::Reading) {
-        paintReading(painter, rect, look, message);
-        return;
-    }
-    const StateStyle style = stateStyle(message, t);
-    if (style.icon)
-        paintIcon(painter, QRect(rect.left(), rect.top(), 16, kLine), *style.icon, 16, style.color,
-                  look.devicePixelRatio);
-    const QRect words = rect.adjusted(style.icon ? 24 : 0, 0, 0, 0);
-    if (message.status == MessageStatus::Failed) {
-        paintWrapped(painter, words.adjusted(0, 2, 0, 0), stateSentence(message), textFont(TextRole::Control),
-                     lineHeight(TextRole::Control), style.color);
-        return;
-    }
-    painter.setPen(style.color);
-    painter.setFont(figureFont(TextRole::Table));
-    painter.drawText(QRect(words.left(), words.top(), words.width(), kLine), Qt::AlignVCenter, stateSentence(message));
-}
-
-void MessageItem::paintReading(QPainter& painter, const QRect& rect, const MessageLook& look,
-                               const ChatMessage& message) const {
-    const Theme& t = *look.theme;
-    paintFigures(painter, QRect(rect.left(), rect.top(), rect.width(), kLine), stateSentence(message),
-                 figureFont(TextRole::Table), t.text2, t.text1);
-    const Progress& p = message.progress;
-    const double total = double(std::max<std::int64_t>(1, p.total));
-    paintBar(painter, QRectF(rect.left(), rect.top() + kLine, rect.width(), 4),
-             {{double(p.reused) / total, t.stateCachedRing}, {double(p.done - p.reused) / total, t.accent}}, t.bg4,
-             t.well);
-}
-
-void MessageItem::paintReceipt(QPainter& painter, QPoint origin, const MessageLook& look,
-                               const ChatMessage& message) const {
-    const Theme& t = *look.theme;
-    const QRect rect = m_receiptRect.translated(origin);
-    const api::CacheReceipt& cache = message.receipt->cache;
-    const double prompt = double(std::max<std::int64_t>(1, cache.reusedTokens + cache.computedTokens));
-    paintBar(painter, QRectF(rect.left(), rect.center().y() - 2, 56, 6),
-             {{double(cache.reusedTokens) / prompt, t.stateCachedRing},
-              {double(cache.computedTokens) / prompt, t.stateActive}},
-             t.stateEmpty, t.well);
-    const bool warns = words::receiptWarns(cache);
-    const bool over = look.under == MessagePart::Receipt;
-    QRect line = rect.adjusted(64, 0, -24, 0);
-    const QFont font = figureFont(TextRole::Table);
-    if (message.tokensPerSecond > 0 && isRunning(message.status)) {
-        const QString rate = formatRate(message.tokensPerSecond);
-        const int width = QFontMetrics(font).horizontalAdvance(rate) + 8;
-        painter.setPen(t.accent);
-        painter.setFont(font);
-        painter.drawText(rect, Qt::AlignRight | Qt::AlignVCenter, rate);
-        line.setRight(line.right() - width);
-    }
-    const int end = paintFigures(painter, line, words::receiptLine(*message.receipt), font,
-                                 warns  ? t.warn
-                                 : over ? t.text1
-                                        : t.text3,
-                                 warns  ? t.warn
-                                 : over ? t.text1
-                                        : t.text2);
-    paintIcon(painter, QRect(end + 4, rect.top(), 16, rect.height()), m_receiptOpen ? Icon::Up : Icon::Down, 16,
-              warns  ? t.warn
-              : over ? t.text1
-                     : t.text3,
-              look.devicePixelRatio);
-}
-
-void MessageItem::paintDetails(QPainter& painter, QPoint origin, const MessageLook& look,
-                               const ChatMessage& message) const {
-    const Theme& t = *look.theme;
-    const QRect box = m_detailsRect.translated(origin);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(t.line2);
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRoundedRect(QRectF(box).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8);
-    const QRect inside = box.adjusted(kDetailsPadding, kDetailsPadding, -kDetailsPadding, -kDetailsPadding);
-    const api::CacheReceipt& cache = message.receipt->cache;
-    const int line = lineHeight(TextRole::Table);
-    paintIcon(painter, QRect(inside.left(), inside.top(), 16, line), Icon::Info, 16,
-              words::receiptWarns(cache) ? t.warn : t.text3, look.devicePixelRatio);
-    const QString cause = words::receiptCause(cache);
-    const QRect sentence(inside.left() + 24, inside.top(), inside.width() - 24, line);
-    paintWrapped(painter, sentence, cause, textFont(TextRole::Table), line, t.text1);
-    const int used = wrappedHeight(cause, textFont(TextRole::Table), line, sentence.width()) + 8;
-    paintFacts(painter, inside.adjusted(0, used, 0, 0), receiptFacts(message), kFactNames, t);
-}
-
-void MessageItem::paintActions(QPainter& painter, QPoint origin, const MessageLook& look,
-                               const ChatMessage& message) const {
-    const Theme& t = *look.theme;
-    if (m_stopRect.isValid())
-        paintStopButton(painter, m_stopRect.translated(origin), look);
-    if (!look.hovered && !look.blocksLit)
-        return;
-    if (m_copyRect.isValid())
-        paintActionIcon(painter, m_copyRect.translated(origin), Icon::Copy, look, MessagePart::Copy, false);
-    if (m_showRect.isValid()) {
-        paintActionIcon(painter, m_showRect.translated(origin), Icon::Target, look, MessagePart::ShowBlocks,
-                        look.blocksLit);
-        if (look.blocksLit) {
-            painter.setPen(t.text2);
-            painter.setFont(figureFont(TextRole::Table));
-            painter.drawText(QRect(m_showRect.right() + 7, m_showRect.top(), m_width, kActions).translated(origin),
-                             Qt::AlignVCenter | Qt::AlignLeft, litSentence(look.litBlocks));
+void MessageItem::placeOwn(const ChatMessage& message) {
+    const int top = kBubbleTop + m_cutRect.height();
+    const bool editing = m_editHeight > 0;
+    const QSize bubble(editing ? m_width : m_text.naturalWidth() + 2 * kBubblePadding.x(),
+                       editing ? m_editHeight : m_text.height() + 2 * kBubblePadding.y());
+    m_bubble = QRect(QPoint(m_width - bubble.width(), top), bubble);
+    m_textRect = m_bubble.adjusted(kBubblePadding.x(), kBubblePadding.y(), -kBubblePadding.x(), -kBubblePadding.y());
+    int x = m_bubble.left() - 4;
+    if (!editing && message.status != MessageStatus::Committing && message.status != MessageStatus::Saving)
+        for (const MessagePart part : {MessagePart::Edit, MessagePart::Copy, MessagePart::Branch}) {
+            x -= kActions;
+            if (x >= 0)
+                rectOfPart(part) = QRect(x, m_bubble.top() + 4, kActions, kActions);
         }
+    int y = m_bubble.bottom() + 1 + 4;
+    if (message.versions > 1 && !editing) {
+        const int width = placeVersions(message, 0, y);
+        for (const MessagePart part : {MessagePart::Previous, MessagePart::Next})
+            rectOfPart(part).translate(m_width - width, 0);
+        m_versionRect.translate(m_width - width, 0);
+        y += kVersion;
     }
-    if (message.status == MessageStatus::Done && message.tokensPerSecond > 0 && look.hovered && !look.blocksLit) {
-        painter.setPen(t.text3);
-        painter.setFont(figureFont(TextRole::Table));
-        painter.drawText(m_actionsRect.translated(origin), Qt::AlignRight | Qt::AlignVCenter,
-                         formatRate(message.tokensPerSecond));
+    if (message.status == MessageStatus::Saving) {
+        m_stateRect = QRect(0, y, m_width, kLine);
+        y += kLine;
+    }
+    m_height = y;
+}
+
+void MessageItem::placeAnswer(const ChatMessage& message) {
+    const int left = kAnswerIndent;
+    const int inner = m_width - left;
+    int y = 8 + m_cutRect.height();
+    const int height = m_editHeight > 0 ? m_editHeight : m_text.height();
+    m_textRect = QRect(left, y, std::min(kMeasure, inner), height);
+    if (height > 0)
+        y += height + 8;
+    y = placeState(message, left, y);
+    y = placeReceipt(message, left, y);
+    // Room for the actions is always there, so that hovering moves nothing.
+    m_actionsRect = QRect(left - 6, y, inner + 6, kActions);
+    placeActions(message, left, y);
+    m_height = y + kActions + 4;
+}
+
+int MessageItem::placeState(const ChatMessage& message, int left, int y) {
+    const QString state = stateSentence(message);
+    if (state.isEmpty())
+        return y;
+    const int inner = m_width - left;
+    int height = kLine;
+    if (message.status == MessageStatus::Reading)
+        height = kLine + 8;
+    if (message.status == MessageStatus::Failed)
+        height = std::max(
+            kLine, wrappedHeight(state, textFont(TextRole::Control), lineHeight(TextRole::Control), inner - 24) + 4);
+    if (canContinue(message)) {
+        height = kActions;
+        int right = left + std::min(kMeasure, inner);
+        if (message.status == MessageStatus::Interrupted) {
+            const int width = textButtonWidth(discardWord());
+            rectOfPart(MessagePart::Discard) = QRect(right - width, y + 2, width, kLine);
+            right -= width + 4;
+        }
+        const int width = textButtonWidth(continueWord());
+        rectOfPart(MessagePart::Continue) = QRect(right - width, y + 2, width, kLine);
+    }
+    m_stateRect = QRect(left, y, inner, height);
+    return y + height;
+}
+
+int MessageItem::placeReceipt(const ChatMessage& message, int left, int y) {
+    if (!message.receipt)
+        return y;
+    rectOfPart(MessagePart::Receipt) = QRect(left, y, m_width - left, kLine);
+    y += kLine;
+    if (!m_receiptOpen)
+        return y;
+    const int boxWidth = std::min(kMeasure, m_width - left);
+    const int height = kDetailsPadding * 2 +
+                       wrappedHeight(words::receiptCause(message.receipt->cache), textFont(TextRole::Table),
+                                     lineHeight(TextRole::Table), boxWidth - 2 * kDetailsPadding - 24) +
+                       8 + factsHeight(receiptFacts(message), boxWidth - 2 * kDetailsPadding, kFactNames);
+    m_detailsRect = QRect(left, y + 4, boxWidth, height);
+    return y + height + 8;
+}
+
+/// "< 2/3 >"; returns its width.
+int MessageItem::placeVersions(const ChatMessage& message, int left, int y) {
+    const int words = QFontMetrics(figureFont(TextRole::Table)).horizontalAdvance(versionWords(message)) + 4;
+    rectOfPart(MessagePart::Previous) = QRect(left, y, kVersion, kVersion);
+    m_versionRect = QRect(left + kVersion, y, words, kVersion);
+    rectOfPart(MessagePart::Next) = QRect(m_versionRect.right() + 1, y, kVersion, kVersion);
+    return 2 * kVersion + words;
+}
+
+void MessageItem::placeActions(const ChatMessage& message, int left, int y) {
+    int x = m_actionsRect.left();
+    if (message.versions > 1)
+        x += placeVersions(message, x, y + 2) + 8;
+    const bool running = isRunning(message.status);
+    if (running) {
+        x = std::max(x, left);
+        rectOfPart(MessagePart::Stop) = QRect(x, y + 2, stopButtonWidth(), kLine);
+        x = rectOfPart(MessagePart::Stop).right() + 9;
+    }
+    const auto icon = [&](MessagePart part, bool there) {
+        if (!there)
+            return;
+        rectOfPart(part) = QRect(x, y, kActions, kActions);
+        x += kActions + 2;
+    };
+    const bool quiet = !running && m_editHeight == 0;
+    icon(MessagePart::Copy, !message.text.isEmpty());
+    icon(MessagePart::Again, quiet);
+    icon(MessagePart::Edit, quiet && !message.text.isEmpty());
+    icon(MessagePart::Branch, quiet);
+    icon(MessagePart::ShowBlocks, message.tokenRange.second > message.tokenRange.first);
+}
+
+MessageHit MessageItem::hitAt(QPoint point) const {
+    for (std::size_t part = 0; part < m_parts.size(); ++part)
+        if (m_parts[part].contains(point))
+            return {MessagePart(part), 0};
+    if (m_editHeight == 0 && m_textRect.adjusted(-4, -4, 4, 4).contains(point))
+        return ofText(m_text.hitAt(point - m_textRect.topLeft()));
+    return {};
+}
+
+QRect MessageItem::rectOf(MessageHit hit) const {
+    if (hit.part == MessagePart::Text)
+        return m_textRect;
+    if (const TextHit text = textHitOf(hit); text.part != TextPart::None)
+        return m_text.rectOf(text).toAlignedRect().translated(m_textRect.topLeft());
+    return rectOfPart(hit.part);
+}
+
+std::vector<MessageHit> MessageItem::targets() const {
+    std::vector<MessageHit> out;
+    if (m_editHeight == 0)
+        for (const TextHit hit : m_text.targets())
+            out.push_back(ofText(hit));
+    for (std::size_t part = 0; part < m_parts.size(); ++part)
+        if (m_parts[part].isValid())
+            out.push_back({MessagePart(part), 0});
+    return out;
+}
+
+QString MessageItem::hint(MessageHit hit) const {
+    const auto tr = [](const char* text) { return QCoreApplication::translate("MessageItem", text); };
+    switch (hit.part) {
+    case MessagePart::Copy:
+        return tr("Copy this message (C)");
+    case MessagePart::Again:
+        return tr("Write another answer beside this one (R)");
+    case MessagePart::Edit:
+        return tr("Edit (E): the old version stays beside the new one");
+    case MessagePart::Branch:
+        return tr("New chat that begins with everything up to here (N)");
+    case MessagePart::ShowBlocks:
+        return tr("Show its blocks in the map (B)");
+    case MessagePart::Receipt:
+        return m_receiptOpen ? QString() : tr("What the cache did for this answer");
+    case MessagePart::Previous:
+        return tr("Version before this one");
+    case MessagePart::Next:
+        return tr("Version after this one");
+    case MessagePart::Link:
+        return m_text.linkOf(hit.index);
+    default:
+        return {};
     }
 }
 

@@ -1,305 +1,372 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+//
+// MessageText: from blocks to units with a place. What they look like: message_text_paint.cpp; what answers to mouse
+// and keyboard: message_text_hit.cpp.
 #include "ui/chat/message_text.h"
 
-#include <QFontMetrics>
-#include <QPainter>
-#include <QTextBoundaryFinder>
+#include <QFontMetricsF>
 #include <algorithm>
 #include <cmath>
 
 namespace kvscope::ui {
 namespace {
 
-constexpr int kBlankHeight = 8; // between paragraphs
-constexpr int kCodeMargin = 4;  // above and below a code card
-constexpr int kCodeHead = 28;   // line with the language
-constexpr QPoint kCodePadding(12, 8);
-constexpr int kCardRadius = 6;
+constexpr int kThoughtLine = 28;
+constexpr int kCodeLinesOfPiece = 80;
+constexpr int kPieceCharacters = 8000; // where a piece of long text is cut at the latest
+constexpr int kMeasuredAtOnce = 6000;  // shorter texts have their real height from the start
 
-/// "```lang" with up to three spaces before it; what follows the marks, or null when the line is no fence.
-QString fenceOf(QStringView line) {
-    qsizetype indent = 0;
-    while (indent < line.size() && line[indent] == QLatin1Char(' '))
-        ++indent;
-    if (indent > 3 || !line.mid(indent).startsWith(QLatin1StringView("```")))
-        return {};
-    const QStringView language = line.mid(indent + 3).trimmed();
-    return language.isEmpty() ? QStringLiteral("") : language.toString();
-}
-
-int endOfLine(const QString& text, int from) {
-    const auto at = text.indexOf(QLatin1Char('\n'), from);
-    return at < 0 ? int(text.size()) : int(at);
+/// Where the piece of `text` that begins at `from` ends, and where the next one begins.
+std::pair<int, int> pieceEnd(const md::Block& block, int from) {
+    const QString& text = block.text;
+    const int size = int(text.size());
+    int at = from;
+    if (block.kind == md::Kind::Code) {
+        for (int line = 0; line < kCodeLinesOfPiece; ++line) {
+            const auto end = text.indexOf(u'\n', at);
+            if (end < 0 || end - from > kPieceCharacters)
+                break;
+            at = int(end) + 1;
+            if (line + 1 == kCodeLinesOfPiece)
+                return {at - 1, at};
+        }
+        if (at > from && size - from > kPieceCharacters)
+            return {at - 1, at};
+    }
+    if (size - from <= kPieceCharacters)
+        return {size, size};
+    int cut = from + kPieceCharacters;
+    const auto space = QStringView(text).mid(from, kPieceCharacters).lastIndexOf(u' ');
+    if (block.kind != md::Kind::Code && space > 0)
+        cut = from + int(space) + 1;
+    else if (text[cut].isLowSurrogate())
+        --cut;
+    return {cut, cut};
 }
 
 } // namespace
 
-ChatStyle ChatStyle::at(int pixels) {
-    ChatStyle style;
-    style.text = textFont(TextRole::Chat);
-    style.text.setPixelSize(pixels);
-    style.code = monoFont(TextRole::Chat);
-    style.code.setPixelSize(std::max(10, int(std::lround(pixels * 12.5 / 14))));
-    style.textLine = int(std::lround(pixels * 22.0 / 14));
-    style.codeLine = int(std::lround(pixels * 20.0 / 14));
-    return style;
-}
-
 void MessageText::setStyle(const ChatStyle& style, int width) {
     m_style = style;
+    m_thoughtStyle = style.thought();
     m_width = width;
-    release();
-    measureFrom(0);
+    m_listIndents.clear();
+    noteListIndents(m_thoughtParsed);
+    noteListIndents(m_parsed);
+    for (Unit& unit : m_units) {
+        unit.measured = unit.block < 0;
+        unit.stale = false;
+        if (unit.block >= 0)
+            unit.indent = indentOf(blockOf(unit), unit.thought);
+        unit.flow.release();
+        guessUnit(unit);
+    }
+    place();
 }
 
-void MessageText::setText(const QString& text, bool appendedOnly) {
-    m_text = text;
-    // The last block may grow, and a blank one before it may turn out to be the inside of something: never, since
-    // code is one block. So everything before the last block stays.
-    const std::size_t keep = appendedOnly && !m_blocks.empty() ? m_blocks.size() - 1 : 0;
-    parseFrom(keep);
-    measureFrom(keep);
+void MessageText::setLinkColor(const QColor& color) {
+    if (m_link == color)
+        return;
+    m_link = color;
+    for (Unit& unit : m_units) {
+        if (unit.block < 0 || !unit.measured || blockOf(unit).links.empty())
+            continue;
+        if (unit.table)
+            unit.table->recolour(blockOf(unit), styleOf(unit), color);
+        else
+            unit.flow.recolour(formatsOf(blockOf(unit), unit.from, unit.to, styleOf(unit), color));
+    }
 }
 
-void MessageText::release() {
-    for (Block& block : m_blocks)
-        block.layout.reset();
+/// Returns the first block that is not what it was.
+int MessageText::parsePart(md::Parsed& part, const QString& text, int offset, Mode mode, bool appendedOnly) const {
+    const auto parse = [&](QStringView from, int at) {
+        return mode == Mode::Typed ? md::parsePlain(from, at) : md::parseMarkdown(from, at);
+    };
+    const int keep = appendedOnly ? part.restartBlock : 0;
+    const int restart = appendedOnly && keep >= 0 ? std::max(0, part.restart - offset) : 0;
+    md::Parsed tail = parse(QStringView(text).mid(restart), offset + restart);
+    std::size_t same = 0;
+    while (same < tail.blocks.size() && std::size_t(keep) + same < part.blocks.size() &&
+           tail.blocks[same] == part.blocks[std::size_t(keep) + same])
+        ++same;
+    part.blocks.resize(std::size_t(keep));
+    part.blocks.insert(part.blocks.end(), std::make_move_iterator(tail.blocks.begin()),
+                       std::make_move_iterator(tail.blocks.end()));
+    part.restart = tail.restart;
+    part.restartBlock = keep + tail.restartBlock;
+    return keep + int(same);
+}
+
+void MessageText::setContent(const QString& thinking, const QString& text, Mode mode, bool appendedOnly) {
+    const int oldAnswerAt = answerAt();
+    const bool append = appendedOnly && mode == m_mode;
+    // The insertion mark may leave a line that does not change.
+    const int mark = append ? int(caretRect(m_text.isEmpty() ? int(m_thinking.size()) : end()).top()) : 0;
+    int changedThought = int(m_thoughtParsed.blocks.size()), changedText = int(m_parsed.blocks.size());
+    if (thinking != m_thinking) {
+        m_thinking = thinking;
+        changedThought = parsePart(m_thoughtParsed, thinking, 0, Mode::Markdown, append);
+    }
+    const bool moved = answerAt() != oldAnswerAt;
+    if (text != m_text || moved || mode != m_mode) {
+        m_text = text;
+        m_mode = mode;
+        changedText = parsePart(m_parsed, text, answerAt(), mode, append && !moved);
+        if (moved)
+            changedText = 0;
+    }
+    rebuild(changedThought, changedText);
+    m_dirtyTop = std::min(m_dirtyTop, mark);
+}
+
+void MessageText::setThought(const QString& line, bool open) {
+    if (line == m_thoughtLine && open == m_thoughtOpen)
+        return;
+    const bool fold = open != m_thoughtOpen || line.isEmpty() != m_thoughtLine.isEmpty();
+    m_lineChanged = true;
+    m_thoughtLine = line;
+    m_thoughtOpen = open;
+    if (fold)
+        rebuild(open ? 0 : int(m_thoughtParsed.blocks.size()), int(m_parsed.blocks.size()));
+}
+
+void MessageText::noteListIndents(const md::Parsed& part) {
+    const QFontMetricsF metrics(m_style.text);
+    for (const md::Block& block : part.blocks) {
+        if (block.marker.size() < 2 || block.containers.empty() || block.containers.back().quote)
+            continue;
+        const int width = int(std::ceil(metrics.horizontalAdvance(block.marker))) + 10;
+        int& indent = m_listIndents[block.containers.back().id];
+        indent = std::max(indent, width);
+    }
+}
+
+int MessageText::indentOf(const md::Block& block, bool thought) const {
+    int indent = thought ? measure::kThoughtIndent : 0;
+    for (const md::Container& container : block.containers) {
+        const auto wide = m_listIndents.find(container.id);
+        indent += container.quote ? measure::kQuoteIndent
+                                  : std::max(measure::kListIndent, wide == m_listIndents.end() ? 0 : wide->second);
+    }
+    return std::min(indent, m_width / 2); // however deep it is nested, there is room for words
+}
+
+/// Units of one part behind `units`. Those of blocks before `changed` are taken over as they are; the others keep their
+/// flows, which know how much of their lines still holds.
+void MessageText::addUnits(std::vector<Unit>& units, bool thought, int changed, std::vector<Unit>& old,
+                           std::size_t& next) const {
+    const std::vector<md::Block>& blocks = partOf(thought).blocks;
+    for (int index = 0; index < int(blocks.size()); ++index) {
+        const md::Block& block = blocks[std::size_t(index)];
+        const bool cuts = block.kind != md::Kind::Table && block.kind != md::Kind::Rule;
+        int from = 0, piece = 0;
+        for (bool more = true; more; ++piece) {
+            const auto [to, behind] =
+                cuts ? pieceEnd(block, from) : std::pair(int(block.text.size()), int(block.text.size()));
+            more = behind < int(block.text.size());
+            Unit unit;
+            unit.thought = thought;
+            unit.block = index;
+            unit.piece = piece;
+            const auto before = [&](const Unit& other) {
+                return std::pair(other.block, other.piece) < std::pair(index, piece);
+            };
+            while (next < old.size() && old[next].thought == thought && before(old[next]))
+                ++next;
+            const bool known = next < old.size() && old[next].thought == thought && old[next].block == index &&
+                               old[next].piece == piece;
+            if (known)
+                unit = std::move(old[next++]);
+            const bool wasMeasured = known && unit.measured;
+            unit.measured = wasMeasured && index < changed;
+            if (unit.table && block.kind != md::Kind::Table)
+                unit.table.reset();
+            unit.from = from;
+            unit.to = to;
+            unit.lastPiece = !more;
+            const int indent = indentOf(block, thought);
+            unit.measured = unit.measured && indent == unit.indent;
+            unit.stale = wasMeasured && !unit.measured;
+            unit.indent = indent;
+            unit.gap = piece > 0 ? 0 : index > 0 ? gapBetween(blocks[std::size_t(index) - 1], block) : 0;
+            if (index == 0 && !units.empty())
+                unit.gap = thought ? 2 : 8;
+            units.push_back(std::move(unit));
+            from = behind;
+        }
+    }
+    while (next < old.size() && old[next].thought == thought)
+        ++next;
+}
+
+void MessageText::rebuild(int changedThought, int changedText) {
+    std::vector<Unit> old = std::exchange(m_units, {});
+    m_listIndents.clear();
+    noteListIndents(m_thoughtParsed);
+    noteListIndents(m_parsed);
+    std::size_t next = 0;
+    std::vector<Unit> units;
+    units.reserve(old.size() + 4);
+    if (!m_thinking.isEmpty() || !m_thoughtLine.isEmpty()) {
+        if (next < old.size() && old[next].block < 0)
+            units.push_back(std::move(old[next++]));
+        else
+            units.emplace_back();
+        units.back().thought = true;
+        units.back().height = kThoughtLine;
+        units.back().measured = true;
+    }
+    if (m_thoughtOpen)
+        addUnits(units, true, changedThought, old, next);
+    while (next < old.size() && old[next].thought)
+        ++next;
+    addUnits(units, false, changedText, old, next);
+    m_units = std::move(units);
+    const bool all = m_text.size() + (m_thoughtOpen ? m_thinking.size() : 0) < kMeasuredAtOnce;
+    m_dirtyTop = std::exchange(m_lineChanged, false) ? 0 : INT_MAX;
+    int y = 0, fresh = 0;
+    for (Unit& unit : m_units) {
+        y += unit.gap;
+        if (unit.measured) {
+            y += unit.height;
+            continue;
+        }
+        int top = -unit.gap;
+        if (m_width > 0 && (all || unit.stale || ++fresh < 8)) {
+            const bool stale = std::exchange(unit.stale, false);
+            measureUnit(unit);
+            if (stale && m_changedLine > 0)
+                top = int(flowOrigin(unit).y()) - unit.y + m_changedLine * flowStyleOf(unit).line;
+        } else {
+            guessUnit(unit);
+        }
+        m_dirtyTop = std::min(m_dirtyTop, y + top);
+        y += unit.height;
+    }
+    place();
+    m_dirtyTop = std::min(m_dirtyTop, m_height);
+}
+
+FlowStyle MessageText::flowStyleOf(const Unit& unit) const {
+    const ChatStyle& style = styleOf(unit);
+    const md::Block& block = blockOf(unit);
+    const double width = m_width - unit.indent;
+    if (block.kind == md::Kind::Code)
+        return {style.code,
+                style.codeLine,
+                width - 2 * measure::kCodePadX,
+                QFontMetricsF(style.code).horizontalAdvance(u' ') * 4,
+                {}};
+    if (block.kind == md::Kind::Heading) {
+        FlowStyle heading = style.heading(block.level);
+        heading.width = width;
+        return heading;
+    }
+    return {style.text, style.textLine, width, 0, {}};
+}
+
+void MessageText::measureUnit(Unit& unit) {
+    unit.measured = true;
+    m_changedLine = 0;
+    if (unit.block < 0)
+        return;
+    const md::Block& block = blockOf(unit);
+    switch (block.kind) {
+    case md::Kind::Rule:
+        unit.height = 1;
+        return;
+    case md::Kind::Table:
+        if (!unit.table)
+            unit.table = std::make_unique<MarkdownTable>();
+        unit.table->set(block, styleOf(unit), m_width - unit.indent, m_link);
+        unit.height = unit.table->height();
+        return;
+    default:
+        break;
+    }
+    const bool whole = unit.from == 0 && unit.to == int(block.text.size());
+    m_changedLine = unit.flow.set(whole ? block.text : block.text.mid(unit.from, unit.to - unit.from),
+                                  formatsOf(block, unit.from, unit.to, styleOf(unit), m_link), flowStyleOf(unit));
+    unit.height = unit.flow.height();
+    if (block.kind == md::Kind::Code)
+        unit.height +=
+            (unit.piece == 0 ? measure::kCodeHead + measure::kCodePadY : 0) + (unit.lastPiece ? measure::kCodePadY : 0);
+}
+
+void MessageText::guessUnit(Unit& unit) const {
+    if (unit.block < 0)
+        return;
+    const md::Block& block = blockOf(unit);
+    const QString text = block.text.mid(unit.from, unit.to - unit.from);
+    const bool code = block.kind == md::Kind::Code;
+    unit.height = block.kind == md::Kind::Rule ? 1 : estimateHeight(text, styleOf(unit), m_width - unit.indent);
+    if (code)
+        unit.height = int(text.count(u'\n') + 1) * styleOf(unit).codeLine +
+                      (unit.piece == 0 ? measure::kCodeHead + measure::kCodePadY : 0) +
+                      (unit.lastPiece ? measure::kCodePadY : 0);
 }
 
 int MessageText::estimateHeight(const QString& text, const ChatStyle& style, int width) {
+    if (text.isEmpty())
+        return style.textLine;
     const double perLine = std::max(8.0, width / (style.text.pixelSize() * 0.5));
-    const auto lines = text.count(QLatin1Char('\n')) + 1;
-    return int(std::max(double(lines), double(text.size()) / perLine) * style.textLine);
+    const auto lines = text.count(u'\n') + 1;
+    return int(std::max(double(lines), std::ceil(double(text.size()) / perLine)) * style.textLine);
+}
+
+void MessageText::place() {
+    int y = 0;
+    for (Unit& unit : m_units) {
+        y += unit.gap;
+        unit.y = y;
+        y += unit.height;
+    }
+    m_height = y;
+}
+
+bool MessageText::measure(int top, int bottom) {
+    if (m_width <= 0)
+        return false;
+    bool any = false;
+    for (Unit& unit : m_units) {
+        const bool near = unit.y <= bottom && unit.y + unit.height >= top;
+        if (!near) {
+            unit.flow.release();
+            if (unit.table)
+                unit.table->release();
+        } else if (!unit.measured) {
+            measureUnit(unit);
+            any = true;
+        }
+    }
+    if (any)
+        place();
+    return any;
+}
+
+void MessageText::release() {
+    for (Unit& unit : m_units) {
+        unit.flow.release();
+        if (unit.table)
+            unit.table->release();
+    }
 }
 
 bool MessageText::hasLayouts() const {
-    return std::any_of(m_blocks.begin(), m_blocks.end(), [](const Block& block) { return block.layout != nullptr; });
+    return std::any_of(m_units.begin(), m_units.end(), [](const Unit& unit) {
+        return unit.flow.hasLayouts() || (unit.table && unit.table->hasLayouts());
+    });
 }
 
-/// Parses again from the start of block `first`. Whether that line is code is known from the block before it.
-void MessageText::parseFrom(std::size_t first) {
-    int at = first < m_blocks.size() ? m_blocks[first].start : 0;
-    m_blocks.resize(std::min(first, m_blocks.size()));
-    bool inCode = !m_blocks.empty() && (m_blocks.back().kind == Kind::CodeHead || m_blocks.back().kind == Kind::Code);
-    const int size = int(m_text.size());
-    while (at < size) {
-        Block block;
-        block.start = at;
-        block.end = endOfLine(m_text, at);
-        const QStringView line = QStringView(m_text).mid(at, block.end - at);
-        const QString fence = fenceOf(line);
-        if (inCode) {
-            // Only a bare fence closes: "```lang" inside code is code.
-            block.kind = !fence.isNull() && fence.isEmpty() ? Kind::CodeFoot : Kind::Code;
-            inCode = block.kind == Kind::Code;
-        } else if (!fence.isNull()) {
-            block.kind = Kind::CodeHead;
-            block.language = fence;
-            inCode = true;
-        } else {
-            block.kind = line.trimmed().isEmpty() ? Kind::Blank : Kind::Paragraph;
-        }
-        at = block.end + 1;
-        m_blocks.push_back(std::move(block));
+int MessageText::naturalWidth() const {
+    double widest = 0;
+    for (const Unit& unit : m_units) {
+        if (!unit.measured || (unit.block >= 0 && blockOf(unit).kind == md::Kind::Code))
+            return m_width;
+        widest = std::max(widest, unit.indent + unit.flow.widest());
     }
-}
-
-int MessageText::lineHeightOf(const Block& block) const {
-    return block.kind == Kind::Code ? m_style.codeLine : m_style.textLine;
-}
-
-double MessageText::indentOf(const Block& block) const {
-    return block.kind == Kind::Code ? kCodePadding.x() : 0;
-}
-
-const QTextLayout& MessageText::layoutOf(const Block& block) const {
-    if (block.layout)
-        return *block.layout;
-    const bool code = block.kind == Kind::Code;
-    block.layout = std::make_unique<QTextLayout>(m_text.mid(block.start, block.end - block.start),
-                                                 code ? m_style.code : m_style.text);
-    QTextOption option;
-    option.setWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
-    if (code)
-        option.setTabStopDistance(QFontMetricsF(m_style.code).horizontalAdvance(QLatin1Char(' ')) * 4);
-    block.layout->setTextOption(option);
-    block.layout->setCacheEnabled(true); // shaped once, painted often; what is out of sight is released as a whole
-    const int lineHeight = lineHeightOf(block);
-    const double width = std::max(20.0, m_width - 2 * indentOf(block));
-    block.layout->beginLayout();
-    double y = 0;
-    for (QTextLine line = block.layout->createLine(); line.isValid(); line = block.layout->createLine()) {
-        line.setLineWidth(width);
-        line.setPosition({0, y + (lineHeight - line.height()) / 2});
-        y += lineHeight;
-    }
-    block.layout->endLayout();
-    return *block.layout;
-}
-
-void MessageText::measureFrom(std::size_t first) {
-    if (m_width <= 0)
-        return;
-    int y = first == 0 ? 0 : m_blocks[first - 1].y + m_blocks[first - 1].height;
-    for (std::size_t i = first; i < m_blocks.size(); ++i) {
-        Block& block = m_blocks[i];
-        block.y = y;
-        switch (block.kind) {
-        case Kind::Blank:
-            block.height = kBlankHeight;
-            break;
-        case Kind::CodeHead:
-            block.height = kCodeMargin + (block.language.isEmpty() ? 0 : kCodeHead) + kCodePadding.y();
-            block.width = m_width;
-            break;
-        case Kind::CodeFoot:
-            block.height = kCodePadding.y() + kCodeMargin;
-            break;
-        case Kind::Paragraph:
-        case Kind::Code: {
-            const QTextLayout& layout = layoutOf(block);
-            block.height = std::max(1, layout.lineCount()) * lineHeightOf(block);
-            double widest = 0;
-            for (int line = 0; line < layout.lineCount(); ++line)
-                widest = std::max(widest, layout.lineAt(line).naturalTextWidth());
-            block.width = block.kind == Kind::Code ? m_width : int(std::ceil(widest));
-            break;
-        }
-        }
-        y += block.height;
-    }
-    // Code that is still being written has no foot yet, and the same room below it.
-    if (!m_blocks.empty() && (m_blocks.back().kind == Kind::Code || m_blocks.back().kind == Kind::CodeHead))
-        y += kCodePadding.y() + kCodeMargin;
-    m_height = y;
-    m_naturalWidth = 0;
-    for (const Block& block : m_blocks)
-        m_naturalWidth = std::max(m_naturalWidth, block.width);
-}
-
-void MessageText::paint(QPainter& painter, QPointF origin, const QRectF& clip, const Colors& colors,
-                        TextRange selection, TextRange lit) const {
-    const auto first = std::lower_bound(m_blocks.begin(), m_blocks.end(), clip.top() - origin.y(),
-                                        [](const Block& b, double y) { return b.y + b.height < y; });
-    bool onCard = false;
-    for (auto block = first; block != m_blocks.end() && origin.y() + block->y <= clip.bottom(); ++block) {
-        const bool code = block->kind != Kind::Paragraph && block->kind != Kind::Blank;
-        if (code && (!onCard || block->kind == Kind::CodeHead))
-            paintCard(painter, origin, std::size_t(block - m_blocks.begin()), colors);
-        onCard = code;
-        if (isText(*block))
-            paintBlock(painter, origin + QPointF(indentOf(*block), block->y), clip, *block, colors, selection, lit);
-    }
-}
-
-/// The card that the code line `inside` stands on, as a whole: a clip keeps what is out of sight from costing.
-void MessageText::paintCard(QPainter& painter, QPointF origin, std::size_t inside, const Colors& colors) const {
-    std::size_t head = inside;
-    while (m_blocks[head].kind != Kind::CodeHead)
-        --head;
-    std::size_t last = head;
-    while (last + 1 < m_blocks.size() &&
-           (m_blocks[last + 1].kind == Kind::Code || m_blocks[last + 1].kind == Kind::CodeFoot)) {
-        ++last;
-        if (m_blocks[last].kind == Kind::CodeFoot)
-            break;
-    }
-    const bool open = m_blocks[last].kind != Kind::CodeFoot;
-    const double top = m_blocks[head].y + kCodeMargin;
-    const double bottom = m_blocks[last].y + m_blocks[last].height + (open ? kCodePadding.y() : -kCodeMargin);
-    QRectF card(origin.x(), origin.y() + top, m_width, bottom - top);
-    card.adjust(0.5, 0.5, -0.5, -0.5);
-    painter.setPen(colors.cardLine);
-    painter.setBrush(colors.card);
-    painter.drawRoundedRect(card, kCardRadius, kCardRadius);
-    const QString& language = m_blocks[head].language;
-    if (language.isEmpty())
-        return;
-    const double line = std::floor(card.top()) + kCodeHead + 0.5;
-    painter.drawLine(QPointF(card.left(), line), QPointF(card.right(), line));
-    painter.setPen(colors.quiet);
-    painter.setFont(textFont(TextRole::Axis));
-    painter.drawText(QRectF(card.left() + kCodePadding.x(), card.top(), card.width() - 24, kCodeHead), Qt::AlignVCenter,
-                     language);
-}
-
-void MessageText::paintBlock(QPainter& painter, QPointF origin, const QRectF& clip, const Block& block,
-                             const Colors& colors, TextRange selection, TextRange lit) const {
-    paintRange(painter, origin, block, lit, colors.lit);
-    paintRange(painter, origin, block, selection, colors.selection);
-    painter.setPen(block.kind == Kind::Code ? colors.code : colors.text);
-    layoutOf(block).draw(&painter, origin, {}, clip);
-}
-
-void MessageText::paintRange(QPainter& painter, QPointF body, const Block& block, TextRange range,
-                             const QColor& color) const {
-    const int from = std::max(range.from, block.start) - block.start;
-    const int to = std::min(range.to, block.end) - block.start;
-    if (range.empty() || from > to || (from == to && block.end != block.start))
-        return;
-    const QTextLayout& layout = layoutOf(block);
-    const int lineHeight = lineHeightOf(block);
-    for (int i = 0; i < layout.lineCount(); ++i) {
-        const QTextLine line = layout.lineAt(i);
-        const int lineEnd = line.textStart() + line.textLength();
-        if (to < line.textStart() || from > lineEnd || (from == lineEnd && lineEnd != line.textStart()))
-            continue;
-        const double x0 = line.cursorToX(std::max(from, line.textStart()));
-        // A range that goes on behind the line end shows the line end as a small step.
-        double x1 = to >= lineEnd ? line.naturalTextWidth() : line.cursorToX(to);
-        if (range.to > block.start + lineEnd)
-            x1 += 4;
-        painter.fillRect(QRectF(body.x() + std::min(x0, x1), body.y() + i * lineHeight, std::abs(x1 - x0), lineHeight),
-                         color);
-    }
-}
-
-int MessageText::positionAt(QPointF point) const {
-    if (m_blocks.empty())
-        return 0;
-    const auto it = std::lower_bound(m_blocks.begin(), m_blocks.end(), point.y(),
-                                     [](const Block& b, double y) { return b.y + b.height <= y; });
-    if (it == m_blocks.end())
-        return int(m_text.size());
-    const Block& block = *it;
-    if (!isText(block))
-        return block.kind == Kind::CodeFoot ? block.end : block.start;
-    const QTextLayout& layout = layoutOf(block);
-    if (layout.lineCount() == 0)
-        return block.start;
-    const QPointF inside = point - QPointF(indentOf(block), block.y);
-    const int line = std::clamp(int(std::floor(inside.y() / lineHeightOf(block))), 0, layout.lineCount() - 1);
-    return std::min(block.end, block.start + layout.lineAt(line).xToCursor(inside.x()));
-}
-
-const MessageText::Block* MessageText::blockAt(int position) const {
-    const auto it =
-        std::lower_bound(m_blocks.begin(), m_blocks.end(), position, [](const Block& b, int p) { return b.end < p; });
-    return it == m_blocks.end() ? (m_blocks.empty() ? nullptr : &m_blocks.back()) : &*it;
-}
-
-QRectF MessageText::caretRect(int position) const {
-    const Block* block = blockAt(position);
-    if (!block)
-        return {0, 0, 0, double(m_style.textLine)};
-    const double lineHeight = lineHeightOf(*block);
-    if (!isText(*block))
-        return {0, double(block->y), 0, lineHeight};
-    const int inside = std::clamp(position, block->start, block->end) - block->start;
-    const QTextLine line = layoutOf(*block).lineForTextPosition(inside);
-    if (!line.isValid())
-        return {indentOf(*block), double(block->y), 0, lineHeight};
-    return {indentOf(*block) + line.cursorToX(inside), block->y + line.lineNumber() * lineHeight, 0, lineHeight};
-}
-
-TextRange MessageText::wordAt(int position) const {
-    QTextBoundaryFinder finder(QTextBoundaryFinder::Word, m_text);
-    finder.setPosition(std::clamp(position, 0, int(m_text.size())));
-    const int from =
-        finder.isAtBoundary() ? int(finder.position()) : int(std::max<qsizetype>(0, finder.toPreviousBoundary()));
-    finder.setPosition(from);
-    const auto to = finder.toNextBoundary();
-    return {from, to < 0 ? int(m_text.size()) : int(to)};
+    return std::min(m_width, int(std::ceil(widest)));
 }
 
 } // namespace kvscope::ui

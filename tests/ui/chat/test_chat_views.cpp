@@ -11,7 +11,7 @@
 #include <QSignalSpy>
 #include <QTest>
 
-#include "ui/chat/chat_view.h"
+#include "tests/ui/chat/chat_view_fixture.h"
 #include "ui/chat/composer.h"
 #include "ui/chat/conversation_panel.h"
 #include "ui/chat/settings_panel.h"
@@ -19,36 +19,9 @@
 
 using namespace kvscope;
 using namespace kvscope::ui;
+using namespace kvscope::ui::test;
 
 namespace {
-
-ChatMessage message(MessageRole role, const QString& text, MessageStatus status = MessageStatus::Done) {
-    ChatMessage m;
-    m.role = role;
-    m.text = text;
-    m.status = status;
-    if (role == MessageRole::Assistant) {
-        m.receipt = Receipt{};
-        m.receipt->cache.promptTokens = 40;
-        m.receipt->cache.reusedTokens = 32;
-        m.receipt->cache.computedTokens = 8;
-        m.receipt->ttftMs = 210;
-        m.tokenRange = {40, 60};
-    }
-    return m;
-}
-
-/// A chat of `turns` turns with about 200 characters each.
-void fill(ChatModel& model, int turns) {
-    std::vector<ChatMessage> messages;
-    for (int i = 0; i < turns; ++i) {
-        messages.push_back(message(MessageRole::User, QStringLiteral("Question %1, which is short?").arg(i)));
-        messages.push_back(
-            message(MessageRole::Assistant,
-                    QStringLiteral("Answer %1. ").arg(i) + QStringLiteral("Some words that fill lines. ").repeated(7)));
-    }
-    model.setMessages(std::move(messages));
-}
 
 void scrollTo(ChatView& view, double share) {
     view.verticalScrollBar()->setValue(int(view.verticalScrollBar()->maximum() * share));
@@ -168,8 +141,8 @@ private slots:
         streamed.setStyle(style, 400);
         atOnce.setStyle(style, 400);
         for (qsizetype n = 1; n <= whole.size(); ++n)
-            streamed.setText(whole.left(n), true);
-        atOnce.setText(whole, false);
+            streamed.setContent({}, whole.left(n), MessageText::Mode::Markdown, true);
+        atOnce.setContent({}, whole, MessageText::Mode::Markdown, false);
         QCOMPARE(streamed.height(), atOnce.height());
         QCOMPARE(streamed.naturalWidth(), atOnce.naturalWidth());
         for (int position = 0; position < whole.size(); position += 3)
