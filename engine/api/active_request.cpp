@@ -78,7 +78,17 @@ CacheReceipt receipt(const sched::EndedSequence& ended) {
     out.divergingToken = usage.cause.divergingToken;
     out.commonPrefix = usage.cause.commonPrefix;
     out.evictedBy = usage.cause.evictedBy;
+    if (usage.cause.evictedAt >= 0)
+        out.evictedAgo = std::max<Nanos>(0, ended.times.arrival - usage.cause.evictedAt);
     return out;
+}
+
+/// Stop strings of a request, and what the template writes behind an answer where no token stands there.
+std::vector<std::string> stopTexts(const Request& request, const model::TurnEnd& turnEnd) {
+    std::vector<std::string> stops = request.sampling.stop;
+    if (std::holds_alternative<DialogPrompt>(request.prompt) && !turnEnd.text.empty() && !request.sampling.ignoreEos)
+        stops.push_back(turnEnd.text);
+    return stops;
 }
 
 Timings timings(const sched::SequenceTimes& times) {
@@ -93,14 +103,22 @@ Timings timings(const sched::SequenceTimes& times) {
 
 } // namespace
 
-ActiveRequest::ActiveRequest(Request request, std::vector<TokenId> promptIds,
-                             std::shared_ptr<const model::Tokenizer> tokenizer)
-    : m_request(std::move(request))
+ActiveRequest::ActiveRequest(Request request, EncodedPrompt prompt, std::shared_ptr<const model::Tokenizer> tokenizer,
+                             const model::TurnEnd& turnEnd)
+    : messageRanges(std::move(prompt.messageRanges))
+    , m_request(std::move(request))
     , m_tokenizer(std::move(tokenizer))
-    , m_text(m_tokenizer, m_request.sampling.stop) {
+    , m_text(m_tokenizer, stopTexts(m_request, turnEnd))
+    , m_givenTokens(prompt.givenTokens) {
+    if (std::holds_alternative<DialogPrompt>(m_request.prompt))
+        m_turnEnd = turnEnd.token;
     m_answer.id = m_request.id;
     m_answer.owner = m_request.owner;
-    m_answer.promptTokenIds = std::move(promptIds);
+    const auto given = prompt.ids.end() - m_givenTokens;
+    m_answer.tokenIds.assign(given, prompt.ids.end());
+    prompt.ids.erase(given, prompt.ids.end());
+    m_answer.promptTokenIds = std::move(prompt.ids);
+    m_text.resume(m_answer.tokenIds);
     for (const auto& [token, bias] : m_request.sampling.logitBias)
         m_bias.push_back({token, static_cast<float>(bias)});
 }
@@ -117,7 +135,7 @@ kernels::SampleRow ActiveRequest::sampleRow(std::int32_t logitRow, std::int64_t 
     row.params.frequencyPenalty = static_cast<float>(p.frequencyPenalty);
     row.params.repetitionPenalty = static_cast<float>(p.repeatPenalty);
     row.params.seed = p.seed;
-    row.params.tokenIndex = static_cast<std::uint64_t>(drawIndex);
+    row.params.tokenIndex = static_cast<std::uint64_t>(drawIndex + m_givenTokens);
     row.params.logprobs = p.logprobs;
     row.bias = m_bias;
     row.promptTokens = m_answer.promptTokenIds;
@@ -125,10 +143,15 @@ kernels::SampleRow ActiveRequest::sampleRow(std::int32_t logitRow, std::int64_t 
     return row;
 }
 
+bool ActiveRequest::endsAnswer(TokenId token) const {
+    return !m_request.sampling.ignoreEos && (m_tokenizer->endsGeneration(token) || token == m_turnEnd);
+}
+
 TokenOutcome ActiveRequest::accept(const kernels::SampledToken& token, Nanos now) {
     TokenOutcome out;
-    if (m_tokenizer->endsGeneration(token.token) && !m_request.sampling.ignoreEos) {
+    if (endsAnswer(token.token)) {
         m_answer.stopReason = token.token;
+        m_answer.endedBy = m_tokenizer->bytes(token.token);
         out.ends = true;
         out.shown = false;
         return out;
@@ -140,6 +163,7 @@ TokenOutcome ActiveRequest::accept(const kernels::SampledToken& token, Nanos now
     out.text = m_text.push(token.token);
     if (const auto& stop = m_text.matchedStop()) {
         m_answer.stopReason = *stop;
+        m_answer.endedBy = *stop;
         out.ends = true;
     }
     return out;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/api/answer_text.h"
+#include "engine/api/prompt_encoder.h"
 #include "engine/api/request.h"
 #include "engine/api/sources.h"
 #include "engine/sched/sequence.h"
@@ -24,10 +25,16 @@ struct TokenOutcome {
 /// A request from acceptance to its answer: the part of it that knows text. Tokens and blocks are the scheduler's.
 class ActiveRequest {
 public:
-    ActiveRequest(Request request, std::vector<TokenId> promptIds, std::shared_ptr<const model::Tokenizer> tokenizer);
+    /// `prompt.givenTokens` of its ids are the beginning of the answer. `turnEnd`: how the model's template ends an
+    /// answer; counts for dialogs.
+    ActiveRequest(Request request, EncodedPrompt prompt, std::shared_ptr<const model::Tokenizer> tokenizer,
+                  const model::TurnEnd& turnEnd);
 
     const Request& request() const { return m_request; }
-    std::span<const TokenId> promptIds() const { return m_answer.promptTokenIds; }
+    std::span<const TokenId> promptIds() const { return m_answer.promptTokenIds; } ///< before the answer
+    std::int64_t givenTokens() const { return m_givenTokens; }
+    /// Of an answer that is written on: its text so far.
+    std::string givenText() const { return m_text.shownBefore(); }
 
     /// The row of kernels::Backend::sample that draws its next token. Valid until the next `accept`.
     kernels::SampleRow sampleRow(std::int32_t logitRow, std::int64_t drawIndex) const;
@@ -43,11 +50,14 @@ public:
 
 private:
     std::int32_t turnAt(std::int64_t token) const;
+    bool endsAnswer(TokenId token) const;
 
     Request m_request;
     std::shared_ptr<const model::Tokenizer> m_tokenizer;
     AnswerText m_text;
     std::vector<kernels::LogitBias> m_bias;
+    std::optional<TokenId> m_turnEnd; ///< of the template, beside the file's own end tokens
+    std::int64_t m_givenTokens = 0;
     Answer m_answer;
 };
 

@@ -142,7 +142,7 @@ void Engine::Impl::fault(const std::string& message) {
         ended.request = id;
         ended.owner = request->request().owner;
         ended.reason = sched::EndReason::Failed;
-        ended.promptTokens = static_cast<std::int64_t>(request->promptIds().size());
+        ended.promptTokens = static_cast<std::int64_t>(request->promptIds().size()) + request->givenTokens();
         endRequest(ended);
     }
     m_endError.reset();
@@ -181,6 +181,9 @@ void Engine::Impl::submit(Request request, Nanos arrival) {
     if (!prompt)
         return refuse(prompt.error());
 
+    if (request.background && !fitsBeside(*prompt, request.sampling.maxTokens))
+        return refuse({ErrorCode::Full, "There are not enough empty blocks for it."});
+
     sched::SequenceSpec spec;
     spec.request = request.id;
     spec.owner = request.owner;
@@ -193,14 +196,28 @@ void Engine::Impl::submit(Request request, Nanos arrival) {
     spec.retain = request.keepForFork;
     spec.pinPrompt = request.pinPrompt;
 
-    say(QueuedEvent{request.id, static_cast<std::int64_t>(prompt->ids.size()), prompt->messageRanges});
     const RequestId id = request.id;
-    auto active = std::make_unique<ActiveRequest>(std::move(request), std::move(prompt->ids), m_model->tokenizer);
-    active->messageRanges = std::move(prompt->messageRanges);
+    QueuedEvent queued{id, static_cast<std::int64_t>(prompt->ids.size()), prompt->messageRanges, prompt->adaptations,
+                       prompt->opensThought};
+    queued.givenTokens.assign(prompt->ids.end() - prompt->givenTokens, prompt->ids.end());
+    auto active = std::make_unique<ActiveRequest>(std::move(request), std::move(*prompt), m_model->tokenizer,
+                                                  m_model->prompts->turnEnd());
+    if (!queued.givenTokens.empty())
+        queued.givenText = active->givenText();
+    say(queued);
     active->sequence = m_model->scheduler->submit(std::move(spec), arrival);
     m_bySequence.emplace(active->sequence, active.get());
     m_requests.emplace(id, std::move(active));
     collectEnded(); // one that can never be held has ended already
+}
+
+/// Could this run without pushing cached blocks out?
+bool Engine::Impl::fitsBeside(const EncodedPrompt& prompt, std::int64_t newTokens) const {
+    const kv::KvCache& cache = *m_model->cache;
+    const auto tokens = static_cast<std::int64_t>(prompt.ids.size()) + newTokens;
+    const std::int64_t shared = cache.lookup(prompt.ids) / cache.blockSize();
+    return cache.blocksFor(tokens) - shared <=
+           static_cast<std::int64_t>(cache.pool().counts()[static_cast<std::size_t>(kv::BlockState::Empty)]);
 }
 
 void Engine::Impl::cancel(RequestId id) {
@@ -291,6 +308,9 @@ metrics::StepSample Engine::sample() const {
 }
 EngineStats Engine::stats() const {
     return m_impl->stats();
+}
+void Engine::measure(const Request& request) {
+    m_impl->guarded([&] { m_impl->answerMeasure(request); });
 }
 void Engine::queryBlock(BlockId block) {
     m_impl->guarded([&] { m_impl->queryBlock(block); });

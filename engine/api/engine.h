@@ -101,6 +101,8 @@ public:
     /// What the next sample would say.
     metrics::StepSample sample() const;
     EngineStats stats() const;
+    /// What the request's prompt would need now; answers MeasuredEvent.
+    void measure(const Request& request);
     void queryBlock(BlockId block);
     void queryOwner(OwnerId owner);
     /// See EngineThread. Nothing happens without a loaded model.

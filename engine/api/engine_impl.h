@@ -30,6 +30,11 @@ public:
     void submit(Request request, Nanos arrival);
     void cancel(RequestId id);
 
+    // ---- engine_measure.cpp
+    MeasuredEvent measure(const Request& request) const;
+    /// An answer to a look, not part of what happened: not for the session log.
+    void answerMeasure(const Request& request) { m_parts.listener.onEvent(measure(request)); }
+
     // ---- engine_step.cpp
     StepResult step();
 
@@ -63,8 +68,10 @@ private:
     };
 
     Nanos now() const { return m_parts.clock.now(); }
+    void planLarger(const Request& request, MeasuredEvent& out) const;
     const std::vector<TokenId>* keptTokens(RequestId id) const;
     ActiveRequest* find(RequestId id);
+    bool fitsBeside(const EncodedPrompt& prompt, std::int64_t newTokens) const;
     void say(const Event& event);
 
     void endSession();

@@ -29,6 +29,9 @@ struct Submit {
     Request request;
     Nanos arrival = 0;
 };
+struct Measure {
+    Request request;
+};
 struct Cancel {
     RequestId id;
 };
@@ -45,8 +48,8 @@ struct QueryPrompt {
     std::int64_t key = 0;
     DialogPrompt dialog;
 };
-using Command = std::variant<std::monostate, Load, Unload, Restart, Submit, Cancel, QueryBlock, QueryOwner, UseTemplate,
-                             QueryPrompt>;
+using Command = std::variant<std::monostate, Load, Unload, Restart, Submit, Measure, Cancel, QueryBlock, QueryOwner,
+                             UseTemplate, QueryPrompt>;
 
 template <class... F> struct Overloaded : F... { using F::operator()...; };
 template <class... F> Overloaded(F...) -> Overloaded<F...>;
@@ -132,6 +135,7 @@ void EngineThread::Impl::handle(Engine& engine, Command& command) {
                    [&](Unload&) { engine.unload(); },
                    [&](Restart&) { (void)engine.restart(&stop); },
                    [&](Submit& c) { engine.submit(std::move(c.request), c.arrival); },
+                   [&](Measure& c) { engine.measure(c.request); },
                    [&](Cancel& c) {
                        abort.handledCancel();
                        engine.cancel(c.id);
@@ -172,6 +176,9 @@ void EngineThread::queryPrompt(std::int64_t key, DialogPrompt dialog) {
 }
 void EngineThread::submit(Request request) {
     m_impl->post(Submit{std::move(request), m_impl->clock.now()});
+}
+void EngineThread::measure(Request request) {
+    m_impl->post(Measure{std::move(request)});
 }
 void EngineThread::cancel(RequestId id) {
     m_impl->post(Cancel{id});

@@ -37,6 +37,7 @@ public:
 
     void submit(Request request) override;
     void cancel(RequestId id) override;
+    void measure(Request request) override;
     std::optional<Event> nextEvent() override;
 
     CacheCapabilities capabilities() const override;

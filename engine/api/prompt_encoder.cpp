@@ -1,9 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/api/prompt_encoder.h"
 
+#include "engine/base/thinking.h"
+#include "engine/model/detokenizer.h"
 #include "engine/model/template_library.h"
 
 namespace kvscope::api {
+
+namespace {
+
+DialogAdaptation adaptationOf(model::DialogAdaptation adaptation) {
+    switch (adaptation) {
+    case model::DialogAdaptation::SystemInFirstMessage:
+        return DialogAdaptation::SystemInFirstMessage;
+    case model::DialogAdaptation::MessagesJoined:
+        return DialogAdaptation::MessagesJoined;
+    case model::DialogAdaptation::EmptyMessageAdded:
+        break;
+    }
+    return DialogAdaptation::EmptyMessageAdded;
+}
+
+} // namespace
 
 PromptEncoder::PromptEncoder(std::shared_ptr<const model::Tokenizer> tokenizer, std::int32_t vocab,
                              const std::optional<std::string>& wantedTemplate)
@@ -23,9 +41,10 @@ PromptEncoder::PromptEncoder(std::shared_ptr<const model::Tokenizer> tokenizer, 
         m_templateInfo.choices.emplace_back(known.name);
 }
 
-Result<std::vector<TokenId>> PromptEncoder::encodeText(const std::string& text, bool addBos) const {
+Result<std::vector<TokenId>> PromptEncoder::encodeText(const std::string& text, bool begins) const {
     model::EncodeOptions options;
-    options.addBos = addBos;
+    options.addBos = begins;
+    options.atTextStart = begins; // otherwise it goes on behind other tokens
     auto encoding = m_tokenizer->encode(text, options);
     if (!encoding)
         return tl::unexpected(encoding.error());
@@ -60,19 +79,104 @@ Result<std::vector<TokenId>> PromptEncoder::encodeFork(const ForkPrompt& fork, c
     return ids;
 }
 
+const model::TurnEnd& PromptEncoder::turnEnd() const {
+    static const model::TurnEnd kNone;
+    return m_dialogs ? (*m_dialogs)->turnEnd() : kNone;
+}
+
+std::string PromptEncoder::wholeText(const std::vector<TokenId>& ids) const {
+    model::Detokenizer decoder(m_tokenizer);
+    std::string text;
+    for (const TokenId id : ids)
+        text += decoder.push(id);
+    return text;
+}
+
+/// A message as the model wrote it: the thought that was taken out of an answer is put back, so that the template can
+/// do with it what it does, and so that the ids of the answer fit.
+model::ChatMessage PromptEncoder::asWritten(const DialogMessage& message) const {
+    model::ChatMessage out{message.role, message.content, message.tokens};
+    if (message.role != "assistant" || (message.tokens.empty() && message.thinking.empty()))
+        return out;
+    const std::string& opener = (*m_dialogs)->thoughtOpener();
+    const std::string whole = wholeText(message.tokens);
+    // Trailing bytes may be missing in one of the two: a stop string, an unfinished character.
+    const auto matches = [&](const std::string& answer) {
+        return answer.starts_with(message.content) || (!answer.empty() && message.content.starts_with(answer));
+    };
+    if (!whole.empty()) {
+        const ThinkingSplit split = splitThinking(whole, !opener.empty());
+        if (split.answer == whole && !split.open)
+            return out; // nothing was thought: the content is what was written
+        if (matches(split.answer)) {
+            out.content = whole;
+            if (!opener.empty())
+                out.opener = opener;
+            return out;
+        }
+    }
+    if (!message.thinking.empty()) { // of another model, or written down by hand
+        out.tokens.clear();
+        out.content = "<think>\n" + message.thinking + "\n</think>\n\n" + message.content;
+    }
+    return out;
+}
+
+Result<EncodedPrompt> PromptEncoder::encodeMessages(const DialogPrompt& dialog, std::size_t count) const {
+    model::DialogInput input;
+    for (std::size_t i = 0; i < count; ++i)
+        input.messages.push_back(asWritten(dialog.messages[i]));
+    input.addGenerationPrompt = dialog.addGenerationPrompt || dialog.continueLast;
+    input.now = model::localTimeNow();
+    auto encoded = (*m_dialogs)->encode(input);
+    if (!encoded && encoded.error().code == ErrorCode::Template)
+        return fail(ErrorCode::Template, "This model's chat template does not take this chat: \"" +
+                                             encoded.error().message +
+                                             "\" Edit or delete a message, or choose another model.");
+    if (!encoded)
+        return tl::unexpected(encoded.error());
+    EncodedPrompt out{std::move(encoded->ids), std::move(encoded->messageRanges), {}, false, 0};
+    for (const model::DialogAdaptation adaptation : encoded->adaptations)
+        out.adaptations.push_back(adaptationOf(adaptation));
+    out.opensThought = endsInThought(encoded->text);
+    return out;
+}
+
+/// Ids of an unfinished answer: its own, else those of its text.
+Result<std::vector<TokenId>> PromptEncoder::idsOfUnfinished(const DialogMessage& answer) const {
+    if (!answer.tokens.empty())
+        return checkIds(answer.tokens);
+    std::string text = answer.content;
+    if (!answer.thinking.empty()) {
+        const std::string& opener = (*m_dialogs)->thoughtOpener();
+        const std::string_view end = opener.empty() ? "</think>" : thoughtEnd(opener);
+        const std::string begin = opener.empty() ? "<think>\n" : "";
+        text = begin + answer.thinking + (text.empty() ? "" : "\n" + std::string(end) + "\n\n" + text);
+    }
+    return encodeText(text, false);
+}
+
 Result<EncodedPrompt> PromptEncoder::encodeDialog(const DialogPrompt& dialog) const {
     if (!m_dialogs)
         return tl::unexpected(m_dialogs.error());
-    model::DialogInput input;
-    for (const DialogMessage& message : dialog.messages)
-        input.messages.push_back({message.role, message.content, message.tokens});
-    input.addGenerationPrompt = dialog.addGenerationPrompt;
-    input.continueLast = dialog.continueLast;
-    input.now = model::localTimeNow();
-    auto encoded = (*m_dialogs)->encode(input);
-    if (!encoded)
-        return tl::unexpected(encoded.error());
-    return EncodedPrompt{std::move(encoded->ids), std::move(encoded->messageRanges)};
+    if (!dialog.continueLast)
+        return encodeMessages(dialog, dialog.messages.size());
+    if (dialog.messages.empty() || dialog.messages.back().role != "assistant" || dialog.addGenerationPrompt)
+        return fail(ErrorCode::InvalidArgument,
+                    "Only an answer that is the last message can be continued, without a new generation prompt.");
+    // As it was begun: the dialog before it with the generation prompt, then what it has. So prompt and answer are what
+    // they were at the moment it was cut off, whatever the template does with finished answers.
+    auto prompt = encodeMessages(dialog, dialog.messages.size() - 1);
+    if (!prompt)
+        return prompt;
+    const auto given = idsOfUnfinished(dialog.messages.back());
+    if (!given)
+        return tl::unexpected(given.error());
+    const auto begin = static_cast<std::int64_t>(prompt->ids.size());
+    prompt->ids.insert(prompt->ids.end(), given->begin(), given->end());
+    prompt->givenTokens = static_cast<std::int64_t>(given->size());
+    prompt->messageRanges.emplace_back(begin, begin + prompt->givenTokens);
+    return prompt;
 }
 
 Result<EncodedPrompt> PromptEncoder::encode(const Prompt& prompt, const FindTokens& findTokens) const {

@@ -20,6 +20,10 @@ namespace kvscope::api {
 struct EncodedPrompt {
     std::vector<TokenId> ids; ///< at least one
     std::vector<std::pair<std::int64_t, std::int64_t>> messageRanges;
+    std::vector<DialogAdaptation> adaptations;
+    bool opensThought = false; ///< the answer begins inside of a thought
+    /// Of an unfinished answer that is written on: how many ids at the end are its.
+    std::int64_t givenTokens = 0;
 };
 
 /// Prompt and answer of an earlier request, for forks; nullptr when it is not known (any more).
@@ -40,12 +44,18 @@ public:
     bool takesDialogs() const { return m_dialogs.has_value(); }
     /// Of the template that is used; empty where none is.
     const TemplateInfo& templateInfo() const { return m_templateInfo; }
+    /// How the chat template ends an answer; nothing where there is none.
+    const model::TurnEnd& turnEnd() const;
 
 private:
-    Result<std::vector<TokenId>> encodeText(const std::string& text, bool addBos) const;
+    Result<std::vector<TokenId>> encodeText(const std::string& text, bool begins) const;
     Result<std::vector<TokenId>> checkIds(const std::vector<TokenId>& ids) const;
     Result<std::vector<TokenId>> encodeFork(const ForkPrompt& fork, const FindTokens& findTokens) const;
     Result<EncodedPrompt> encodeDialog(const DialogPrompt& dialog) const;
+    Result<EncodedPrompt> encodeMessages(const DialogPrompt& dialog, std::size_t count) const;
+    Result<std::vector<TokenId>> idsOfUnfinished(const DialogMessage& answer) const;
+    model::ChatMessage asWritten(const DialogMessage& message) const;
+    std::string wholeText(const std::vector<TokenId>& ids) const;
 
     std::shared_ptr<const model::Tokenizer> m_tokenizer;
     Result<std::shared_ptr<const model::DialogEncoder>> m_dialogs;

@@ -39,13 +39,25 @@ struct DialogMessage {
     /// For an answer that this engine's tokenizer produced: its ids, so that re-tokenizing can never change them.
     /// Only used where their decoded bytes equal what the template renders at that place.
     std::vector<TokenId> tokens;
+    /// Of an answer: what the model thought before it, kept apart from the content. The template gets both, and decides
+    /// what of it the model reads again.
+    std::string thinking{};
+};
+
+/// What was done to a dialog so that the model's chat template could take it. The messages stay as they are.
+enum class DialogAdaptation {
+    SystemInFirstMessage, ///< the template has no system role: its text was put before the user's first message
+    MessagesJoined,       ///< the template wants the two sides to alternate: neighbours of one side became one
+    EmptyMessageAdded,    ///< the template wants the user to speak first: an empty message of theirs was put in front
 };
 
 struct DialogPrompt {
     std::vector<DialogMessage> messages;
     bool addGenerationPrompt = true;
     /// The last message is an unfinished answer: render without its end mark and write on (needs addGenerationPrompt =
-    /// false).
+    /// false). Where its ids are known, they are taken over, all of them, and everything that counts tokens of the
+    /// answer (random numbers, penalties, stop strings, characters of several tokens) goes on as if it had never been
+    /// cut off: Answer::text and tokenIds are those of the whole answer, `maxTokens` counts the new ones.
     bool continueLast = false;
 };
 struct TextPrompt {
@@ -72,6 +84,8 @@ struct Request {
     /// Positions of the prompt (ascending) whose raw logits go to EngineListener::onLogits. Such a prompt is computed
     /// whole: nothing of it is served from the cache.
     std::vector<std::int64_t> logitPositions;
+    /// Nobody waits for it: it takes empty blocks only, and is refused (Full) where it would push cached ones out.
+    bool background = false;
     bool pinPrompt = false; ///< keep the prompt's full blocks from being evicted until the model is unloaded
 };
 
@@ -110,6 +124,8 @@ struct CacheReceipt {
     /// Tokens in common with what the prompt was compared with (ShorterThanBlock, Diverged).
     std::int64_t commonPrefix = 0;
     OwnerId evictedBy; ///< Evicted: whose need took the block; invalid = not known any more
+    /// Evicted: how long before the request came; -1 = not known any more.
+    Nanos evictedAgo = -1;
     std::int32_t blockSize = 0;
 };
 
@@ -129,9 +145,10 @@ struct Answer {
     OwnerId owner;
     std::string text; ///< bytes as decoded, stop string cut; may be invalid UTF-8 only if the model wrote such bytes
     std::vector<TokenId> tokenIds;
-    std::vector<TokenId> promptTokenIds;
+    std::vector<TokenId> promptTokenIds; ///< what stood before tokenIds
     FinishReason reason = FinishReason::Error;
     std::variant<std::monostate, TokenId, std::string> stopReason; ///< end token or stop string
+    std::string endedBy; ///< its text: "<|im_end|>"; empty where nothing ended it
     std::optional<Error> error;
     Timings timings;
     CacheReceipt cache;

@@ -25,6 +25,13 @@ struct QueuedEvent {
     std::int64_t promptTokens = 0;
     /// Where each dialog message lies in the prompt: token range [begin, end) of messages[i], template marks included.
     std::vector<std::pair<std::int64_t, std::int64_t>> messageRanges;
+    std::vector<DialogAdaptation> adaptations{}; ///< what was done to a dialog so that the template could take it
+    bool opensThought =
+        false; ///< the prompt ends inside of a thought (engine/base/thinking.h): the answer begins in it
+    /// Of an answer that is written on: what it has. The ids are the end of the prompt, the text is what they decode
+    /// to, and TokensEvents bring only what comes after it.
+    std::vector<TokenId> givenTokens{};
+    std::string givenText{};
 };
 struct WaitingEvent {
     RequestId id;
@@ -135,10 +142,32 @@ struct PromptTokensEvent {
     std::optional<TokenId> beginToken;                                ///< of the vocabulary
     std::optional<Error> error;                                       ///< then there are no tokens
 };
+/// A window that would hold a prompt, and what reloading the model for it takes.
+struct LargerWindow {
+    std::int64_t maxModelLen = 0;
+    std::int64_t numBlocks = 0; ///< for EngineConfig; 0 = its rule gives enough
+    std::uint64_t poolBytes = 0;
+    bool unloadFirst = false; ///< there is no memory for both at once: the old one has to go before
+};
+/// Answer to `measure`: what a prompt would need now. Nothing was run and nothing has changed.
+struct MeasuredEvent {
+    RequestId id;
+    std::optional<Error> error; ///< it cannot be encoded; the figures are 0
+    std::int64_t promptTokens = 0;
+    std::int64_t cachedTokens = 0;           ///< of them, served from the cache if it were sent now
+    std::int32_t newBlocks = 0;              ///< for the rest and the first token of the answer
+    double seconds = -1;                     ///< about, to read the rest; -1 = not known yet
+    std::int64_t window = 0, poolTokens = 0; ///< what limits it: the longest sequence, and all the slots there are
+    std::int64_t limit = 0;                  ///< most tokens of a sequence with both
+    std::optional<LargerWindow> larger;      ///< where it does not fit, and a reload would help
+    std::string whyNotLarger;                ///< where it would not: one sentence
+    std::int64_t needed() const { return promptTokens + 1; } ///< with the first token of an answer
+    bool fits() const { return error || needed() <= limit; }
+};
 
 using Event = std::variant<QueuedEvent, WaitingEvent, PrefillEvent, TokensEvent, FinishedEvent, LoadingEvent,
                            LoadedEvent, LoadFailedEvent, UnloadedEvent, FaultedEvent, FileChangedEvent,
-                           BlockDetailEvent, OwnerBlocksEvent, TemplateEvent, PromptTokensEvent>;
+                           BlockDetailEvent, OwnerBlocksEvent, TemplateEvent, PromptTokensEvent, MeasuredEvent>;
 
 /// One row of the live sequence table.
 enum class SequenceState { Waiting, Reading, Writing };
@@ -167,6 +196,8 @@ public:
     virtual void submit(Request request) = 0;
     /// Idempotent; unknown or ended ids are ignored. The request ends with FinishReason::Cancelled.
     virtual void cancel(RequestId id) = 0;
+    /// What the request's prompt would need; answers MeasuredEvent. The id is the caller's, and names nothing else.
+    virtual void measure(Request request) = 0;
     /// Next event of any kind, in order; none = nothing new.
     virtual std::optional<Event> nextEvent() = 0;
 };

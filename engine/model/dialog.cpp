@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/base/thinking.h"
 #include "engine/model/template_library.h"
 
 namespace kvscope::model {
@@ -37,13 +38,22 @@ Result<void> checkInput(const DialogInput& input, const Tokenizer& tokenizer) {
     return {};
 }
 
-Value messageValue(const ChatMessage& message, std::int32_t index) {
-    return Value::dict({{Value::string("role"), Value::string(message.role)},
-                        {Value::string("content"), Value::string(Text::fromOutside(message.content, index))}});
+/// Is something missing that the model should read? Templates that know no system role often leave it out silently.
+bool leftOut(const Rendering& rendering, const std::vector<ChatMessage>& messages, std::size_t count) {
+    const auto& marks = rendering.text.marks();
+    for (std::size_t i = 0; i < count; ++i) {
+        const bool matters =
+            messages[i].role != "assistant" && messages[i].content.find_first_not_of(" \t\r\n") != std::string::npos;
+        if (matters && std::none_of(marks.begin(), marks.end(),
+                                    [&](const jinja::Mark& m) { return m.source == static_cast<std::int32_t>(i); }))
+            return true;
+    }
+    return false;
 }
 
-/// Bytes of each message: what its rounds of the loop printed and where its content stands.
-std::vector<TextRange> messageBytes(const Rendering& rendering, std::size_t messages) {
+/// Bytes of each message: what its rounds of the loop printed and where its content stands. Of a turn that was made of
+/// several, the first message has what stands before them, and the last one what stands behind.
+std::vector<TextRange> messageBytes(const Rendering& rendering, const DialogTurns& turns, std::size_t messages) {
     constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
     std::vector<TextRange> ranges(messages, TextRange{kNowhere, 0});
     const auto extend = [&](std::int32_t message, std::size_t begin, std::size_t end) {
@@ -53,8 +63,17 @@ std::vector<TextRange> messageBytes(const Rendering& rendering, std::size_t mess
         range.begin = std::min(range.begin, begin);
         range.end = std::max(range.end, end);
     };
-    for (const MessageSpan& span : rendering.messages)
-        extend(span.message, span.begin, span.end);
+    for (const MessageSpan& span : rendering.messages) {
+        if (span.message < 0 || static_cast<std::size_t>(span.message) >= turns.turns.size())
+            continue;
+        const DialogTurn& turn = turns.turns[static_cast<std::size_t>(span.message)];
+        if (turn.messages.size() == 1)
+            extend(turn.messages.front(), span.begin, span.end);
+        if (turn.messages.size() < 2)
+            continue;
+        extend(turn.messages.front(), span.begin, span.begin);
+        extend(turn.messages.back(), span.end, span.end);
+    }
     for (const jinja::Mark& mark : rendering.text.marks())
         extend(mark.source, mark.begin, mark.end);
     std::size_t previous = 0;
@@ -90,6 +109,12 @@ std::vector<TokenRange> tokenRanges(const std::vector<TextRange>& bytes, const E
 
 } // namespace
 
+/// How the template took a dialog, and what it made of it.
+struct DialogEncoder::Given {
+    DialogTurns turns;
+    Rendering rendering;
+};
+
 /// Ids of an answer that are taken over, and the bytes of the rendering that they stand for.
 struct DialogEncoder::Reuse {
     TextRange range;
@@ -99,7 +124,14 @@ struct DialogEncoder::Reuse {
 DialogEncoder::DialogEncoder(std::shared_ptr<const Tokenizer> tokenizer,
                              std::shared_ptr<const ChatTemplate> chatTemplate)
     : m_tokenizer(std::move(tokenizer))
-    , m_template(std::move(chatTemplate)) {}
+    , m_template(std::move(chatTemplate))
+    , m_turnEnd(turnEndOf(*m_template, *m_tokenizer, withSpecialTexts({}))) {
+    DialogInput question;
+    question.messages = {{"user", "Question", {}}};
+    question.now = localTimeNow();
+    if (const auto given = give(question))
+        m_thoughtOpener = kvscope::thoughtOpener(given->rendering.text.bytes());
+}
 
 Result<std::shared_ptr<const DialogEncoder>> DialogEncoder::create(std::shared_ptr<const Tokenizer> tokenizer) {
     const std::string& source = tokenizer->vocabulary().chatTemplate;
@@ -113,23 +145,44 @@ Result<std::shared_ptr<const DialogEncoder>> DialogEncoder::create(std::shared_p
     return std::make_shared<const DialogEncoder>(std::move(tokenizer), std::move(*compiled));
 }
 
-Result<Rendering> DialogEncoder::render(const DialogInput& input) const {
-    std::size_t count = input.messages.size();
-    if (input.continueLast)
-        --count;
-    std::vector<Value> messages;
-    for (std::size_t i = 0; i < count; ++i)
-        messages.push_back(messageValue(input.messages[i], static_cast<std::int32_t>(i)));
+jinja::Variables DialogEncoder::withSpecialTexts(jinja::Variables variables) const {
+    addSpecialTexts(m_tokenizer->vocabulary(), variables);
+    return variables;
+}
+
+Result<Rendering> DialogEncoder::render(const DialogInput& input, const DialogTurns& turns, std::size_t count) const {
     TemplateInput forTemplate;
-    forTemplate.messages = Value::list(std::move(messages));
+    forTemplate.messages = turnsValue(turns, input.messages);
     forTemplate.addGenerationPrompt = input.addGenerationPrompt || input.continueLast;
-    forTemplate.variables = input.variables;
-    addSpecialTexts(m_tokenizer->vocabulary(), forTemplate.variables);
+    forTemplate.variables = withSpecialTexts(input.variables);
     forTemplate.now = input.now;
     auto rendering = m_template->render(forTemplate);
     if (rendering && input.continueLast)
         rendering->text.appendMarked(input.messages.back().content, static_cast<std::int32_t>(count));
     return rendering;
+}
+
+/// The first way in which the template takes the dialog and leaves nothing out; else the first way that it takes.
+Result<DialogEncoder::Given> DialogEncoder::give(const DialogInput& input) const {
+    const std::size_t count = input.messages.size() - (input.continueLast ? 1 : 0);
+    std::optional<Given> incomplete;
+    std::optional<Error> refused;
+    for (DialogTurns& turns : waysToGive(input.messages, count)) {
+        auto rendering = render(input, turns, count);
+        if (!rendering) {
+            if (!refused)
+                refused = rendering.error();
+            continue;
+        }
+        Given given{std::move(turns), std::move(*rendering)};
+        if (!leftOut(given.rendering, input.messages, count))
+            return given;
+        if (!incomplete)
+            incomplete = std::move(given);
+    }
+    if (incomplete)
+        return std::move(*incomplete);
+    return tl::unexpected(*refused);
 }
 
 std::optional<DialogEncoder::Reuse> DialogEncoder::longestMatch(const std::vector<TokenId>& tokens,
@@ -217,19 +270,21 @@ Result<Encoding> DialogEncoder::encodeAround(const Text& text, const std::vector
 Result<EncodedDialog> DialogEncoder::encode(const DialogInput& input) const {
     if (auto checked = checkInput(input, *m_tokenizer); !checked)
         return tl::unexpected(checked.error());
-    auto rendering = render(input);
-    if (!rendering)
-        return tl::unexpected(rendering.error());
-    const std::vector<Reuse> reuses = findReuse(input, rendering->text);
-    auto encoding = encodeAround(rendering->text, reuses);
+    auto given = give(input);
+    if (!given)
+        return tl::unexpected(given.error());
+    const Rendering& rendering = given->rendering;
+    const std::vector<Reuse> reuses = findReuse(input, rendering.text);
+    auto encoding = encodeAround(rendering.text, reuses);
     if (!encoding)
         return tl::unexpected(encoding.error());
     EncodedDialog dialog;
-    dialog.messageRanges = tokenRanges(messageBytes(*rendering, input.messages.size()), *encoding);
+    dialog.messageRanges = tokenRanges(messageBytes(rendering, given->turns, input.messages.size()), *encoding);
     for (const Reuse& reuse : reuses)
         dialog.reusedAnswerTokens += static_cast<std::int64_t>(reuse.ids.size());
     dialog.ids = std::move(encoding->ids);
-    dialog.text = rendering->text.bytes();
+    dialog.text = rendering.text.bytes();
+    dialog.adaptations = std::move(given->turns.adaptations);
     return dialog;
 }
 

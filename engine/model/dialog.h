@@ -13,7 +13,9 @@
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
 #include "engine/model/chat_template.h"
+#include "engine/model/dialog_turns.h"
 #include "engine/model/tokenizer.h"
+#include "engine/model/turn_end.h"
 
 namespace kvscope::model {
 
@@ -23,6 +25,7 @@ struct ChatMessage {
     std::string content; ///< any bytes; control tokens in it stay text
     /// For an answer: the ids that it was generated as. Empty = none are known.
     std::vector<TokenId> tokens;
+    std::string opener{}; ///< stands before the content, as if the template had written it: the begin of a thought
 };
 
 struct DialogInput {
@@ -43,8 +46,9 @@ struct EncodedDialog {
     /// belongs to no message. Ranges are disjoint where messages are rendered in order; a message that the template
     /// left out has an empty one.
     std::vector<TokenRange> messageRanges;
-    std::int64_t reusedAnswerTokens = 0; ///< ids taken over from ChatMessage::tokens
-    std::string text;                    ///< the rendering, for showing
+    std::int64_t reusedAnswerTokens = 0;       ///< ids taken over from ChatMessage::tokens
+    std::string text;                          ///< the rendering, for showing
+    std::vector<DialogAdaptation> adaptations; ///< what was done so that the template took the messages
 };
 
 /// Dialog -> prompt ids of one model.
@@ -65,6 +69,9 @@ struct EncodedDialog {
 /// An unfinished answer is continued as it was begun: the dialog before it with the generation prompt, then its text.
 /// That is the prompt and answer at the moment it stopped, whatever the template does with finished answers.
 ///
+/// A template that refuses the messages as they are (or leaves the system text or a message of the user out without a
+/// word) gets them another way, see waysToGive: the least change that works, and the same one on every turn.
+///
 /// BOS is put in front if the vocabulary asks for it and the template did not write it. Immutable, any thread.
 class DialogEncoder {
 public:
@@ -76,10 +83,17 @@ public:
     /// Errors: Template (raise_exception: its message word for word), InvalidArgument (roles, ids outside the
     /// vocabulary, nothing to continue), and those of Tokenizer::encode.
     Result<EncodedDialog> encode(const DialogInput& input) const;
+    /// How this template ends an answer.
+    const TurnEnd& turnEnd() const { return m_turnEnd; }
+    /// What the generation prompt ends with when it begins a thought: "<think>\n"; empty = it does not.
+    const std::string& thoughtOpener() const { return m_thoughtOpener; }
 
 private:
     struct Reuse;
-    Result<Rendering> render(const DialogInput& input) const;
+    struct Given;
+    Result<Given> give(const DialogInput& input) const;
+    Result<Rendering> render(const DialogInput& input, const DialogTurns& turns, std::size_t count) const;
+    jinja::Variables withSpecialTexts(jinja::Variables variables) const;
     std::vector<Reuse> findReuse(const DialogInput& input, const jinja::Text& text) const;
     std::optional<Reuse> longestMatch(const std::vector<TokenId>& tokens, std::string_view place) const;
     Result<Encoding> encodeAround(const jinja::Text& text, const std::vector<Reuse>& reuses) const;
@@ -87,6 +101,8 @@ private:
 
     std::shared_ptr<const Tokenizer> m_tokenizer;
     std::shared_ptr<const ChatTemplate> m_template;
+    TurnEnd m_turnEnd;
+    std::string m_thoughtOpener;
 };
 
 /// The message that a token of a prompt lies in or before; -1 = behind all messages (in the generation prompt).

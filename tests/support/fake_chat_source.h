@@ -13,6 +13,7 @@ class FakeChatSource final : public api::ChatSource {
 public:
     void submit(api::Request request) override { submitted.push_back(std::move(request)); }
     void cancel(RequestId id) override { cancelled.push_back(id); }
+    void measure(api::Request request) override { measured.push_back(std::move(request)); }
     std::optional<api::Event> nextEvent() override {
         if (events.empty())
             return std::nullopt;
@@ -54,6 +55,7 @@ public:
 
     std::vector<api::Request> submitted;
     std::vector<RequestId> cancelled;
+    std::vector<api::Request> measured;
     std::deque<api::Event> events;
 };
 

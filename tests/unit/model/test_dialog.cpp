@@ -182,7 +182,7 @@ private slots:
         QVERIFY(done < static_cast<std::int64_t>(dialog.ids.size())); // the generation prompt
         // BOS belongs to nobody; a message that is left out has an empty range.
         const auto partly = *encoderWith("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}", true)
-                                 .encode(chat({{"system", "s", {}}, {"user", "u", {}}}));
+                                 .encode(chat({{"assistant", "s", {}}, {"user", "u", {}}}));
         QCOMPARE(partly.messageRanges[0].first, partly.messageRanges[0].second);
         QCOMPARE(partly.messageRanges[1], TokenRange(1, 2));
     }

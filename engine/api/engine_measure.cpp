@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// What a prompt would need, without running it.
+#include <algorithm>
+
+#include "engine/api/engine_impl.h"
+#include "engine/api/pool_plan.h"
+
+namespace kvscope::api {
+
+namespace {
+
+constexpr std::int64_t kWindowStep = 1024; ///< windows are enlarged to a multiple of this
+
+std::int64_t roundUp(std::int64_t value, std::int64_t step) {
+    return (value + step - 1) / step * step;
+}
+
+} // namespace
+
+MeasuredEvent Engine::Impl::measure(const Request& request) const {
+    MeasuredEvent out;
+    out.id = request.id;
+    if (!m_model) {
+        out.error = Error{ErrorCode::NotFound, "No model is loaded; choose one first."};
+        return out;
+    }
+    const auto prompt = m_model->prompts->encode(request.prompt, [this](RequestId id) { return keptTokens(id); });
+    if (!prompt) {
+        out.error = prompt.error();
+        return out;
+    }
+    const kv::KvCache& cache = *m_model->cache;
+    const std::int64_t slots = static_cast<std::int64_t>(cache.numBlocks()) * cache.blockSize();
+    out.promptTokens = static_cast<std::int64_t>(prompt->ids.size());
+    out.window = m_info.maxModelLen;
+    out.poolTokens = slots;
+    out.limit = std::min(m_info.maxModelLen, slots + 1); // the last token that is drawn needs no slot
+    out.cachedTokens =
+        std::min(cache.lookup(prompt->ids, request.adapter), std::max<std::int64_t>(0, out.promptTokens - 1));
+    out.cachedTokens = out.cachedTokens / cache.blockSize() * cache.blockSize();
+    out.newBlocks =
+        static_cast<std::int32_t>(cache.blocksFor(out.promptTokens + 1) - out.cachedTokens / cache.blockSize());
+    if (m_nanosPerReadToken > 0)
+        out.seconds = m_nanosPerReadToken * static_cast<double>(out.promptTokens - out.cachedTokens) / 1e9;
+    if (out.needed() > out.limit)
+        planLarger(request, out);
+    return out;
+}
+
+/// Could a reload make room for it? The window is enlarged so that an answer fits too, as far as the model goes.
+void Engine::Impl::planLarger(const Request& request, MeasuredEvent& out) const {
+    if (out.needed() > m_info.contextLength) {
+        out.whyNotLarger = "The model's own context ends at " + std::to_string(m_info.contextLength) + " tokens.";
+        return;
+    }
+    const std::int64_t room = roundUp(out.promptTokens + request.sampling.maxTokens, kWindowStep);
+    LargerWindow larger;
+    larger.maxModelLen = std::max(m_info.maxModelLen, std::min(room, m_info.contextLength));
+    PoolQuestion question;
+    question.weightsBytes = m_info.weightsBytes;
+    question.bytesPerToken = m_info.kvBytesPerToken;
+    question.contextLength = m_info.contextLength;
+    const std::uint64_t beside = m_parts.availableMemory();
+    const std::uint64_t alone =
+        beside + m_info.weightsBytes + m_info.bytesPerBlock * static_cast<std::uint64_t>(m_info.numBlocks);
+    for (const bool unloadFirst : {false, true})
+        for (const bool ownRule : {true, false}) {
+            EngineConfig config = m_config;
+            config.maxModelLen = larger.maxModelLen;
+            if (!ownRule) { // the pool that the configuration asks for is too small: just enough for this window
+                config.numBlocks = (larger.maxModelLen + config.blockSize - 1) / config.blockSize;
+                config.kvCacheMemoryBytes = 0;
+                config.memoryUtilization.reset();
+            }
+            question.availableBytes = unloadFirst ? alone : beside;
+            const auto plan = planPool(config, question);
+            if (!plan || plan->budget.tokens < larger.maxModelLen)
+                continue;
+            larger.numBlocks = ownRule ? m_config.numBlocks : config.numBlocks;
+            larger.poolBytes = plan->budget.bytes;
+            larger.unloadFirst = unloadFirst;
+            out.larger = larger;
+            return;
+        }
+    out.whyNotLarger = "There is not enough memory for a window of " + std::to_string(larger.maxModelLen) + " tokens.";
+}
+
+} // namespace kvscope::api

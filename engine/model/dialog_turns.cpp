@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "engine/model/dialog_turns.h"
+
+#include <algorithm>
+
+#include "engine/model/dialog.h"
+
+namespace kvscope::model {
+
+namespace {
+
+using jinja::Text;
+using jinja::Value;
+
+constexpr const char* kSystem = "system";
+constexpr const char* kUser = "user";
+constexpr const char* kAssistant = "assistant";
+
+/// The text of leading system turns goes before the first message of the user.
+bool moveSystem(std::vector<DialogTurn>& turns) {
+    DialogTurn system;
+    while (!turns.empty() && turns.front().role == kSystem) {
+        system.messages.insert(system.messages.end(), turns.front().messages.begin(), turns.front().messages.end());
+        turns.erase(turns.begin());
+    }
+    if (system.messages.empty())
+        return false;
+    if (turns.empty() || turns.front().role != kUser)
+        turns.insert(turns.begin(), DialogTurn{kUser, {}});
+    turns.front().messages.insert(turns.front().messages.begin(), system.messages.begin(), system.messages.end());
+    return true;
+}
+
+bool joinNeighbours(std::vector<DialogTurn>& turns) {
+    bool joined = false;
+    for (std::size_t i = 1; i < turns.size();) {
+        DialogTurn& before = turns[i - 1];
+        if (turns[i].role != before.role) {
+            ++i;
+            continue;
+        }
+        before.messages.insert(before.messages.end(), turns[i].messages.begin(), turns[i].messages.end());
+        turns.erase(turns.begin() + static_cast<std::ptrdiff_t>(i));
+        joined = true;
+    }
+    return joined;
+}
+
+bool addEmptyUser(std::vector<DialogTurn>& turns) {
+    const auto first =
+        std::find_if(turns.begin(), turns.end(), [](const DialogTurn& turn) { return turn.role != kSystem; });
+    if (first == turns.end() || first->role != kAssistant)
+        return false;
+    turns.insert(first, DialogTurn{kUser, {}});
+    return true;
+}
+
+} // namespace
+
+std::vector<DialogTurns> waysToGive(const std::vector<ChatMessage>& messages, std::size_t count) {
+    DialogTurns plain;
+    for (std::size_t i = 0; i < count; ++i)
+        plain.turns.push_back({messages[i].role, {static_cast<std::int32_t>(i)}});
+    struct Change {
+        DialogAdaptation name;
+        bool (*make)(std::vector<DialogTurn>&);
+    };
+    // In the order in which they are made: what one leaves behind, the next one sees.
+    constexpr Change kChanges[] = {{DialogAdaptation::SystemInFirstMessage, moveSystem},
+                                   {DialogAdaptation::MessagesJoined, joinNeighbours},
+                                   {DialogAdaptation::EmptyMessageAdded, addEmptyUser}};
+    constexpr unsigned kSets[] = {0, 2, 1, 4, 3, 5, 6, 7}; // bit i = change i; few changes first
+    std::vector<DialogTurns> ways;
+    for (const unsigned set : kSets) {
+        DialogTurns way = plain;
+        bool all = true;
+        for (unsigned i = 0; i < std::size(kChanges); ++i)
+            if ((set >> i & 1u) != 0) {
+                all = all && kChanges[i].make(way.turns);
+                way.adaptations.push_back(kChanges[i].name);
+            }
+        if (all)
+            ways.push_back(std::move(way));
+    }
+    return ways;
+}
+
+Value turnsValue(const DialogTurns& turns, const std::vector<ChatMessage>& messages) {
+    std::vector<Value> list;
+    for (const DialogTurn& turn : turns.turns) {
+        Text content;
+        for (const std::int32_t index : turn.messages) {
+            const ChatMessage& message = messages[static_cast<std::size_t>(index)];
+            if (!content.empty())
+                content.append("\n\n");
+            content.append(message.opener);
+            content.appendMarked(message.content, index);
+        }
+        list.push_back(Value::dict({{Value::string("role"), Value::string(turn.role)},
+                                    {Value::string("content"), Value::string(std::move(content))}}));
+    }
+    return Value::list(std::move(list));
+}
+
+} // namespace kvscope::model
