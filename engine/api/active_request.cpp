@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/base/figures.h"
 #include "engine/model/dialog.h"
 
 namespace kvscope::api {
@@ -32,7 +33,7 @@ FinishReason finishReason(sched::EndReason reason) {
 
 /// The sentence of an end that needs one and brought none along.
 std::optional<Error> explain(const sched::EndedSequence& ended) {
-    const auto tokens = [](std::int64_t n) { return std::to_string(n) + " tokens"; };
+    const auto tokens = [](std::int64_t n) { return countText(n) + " tokens"; };
     if (ended.reason == sched::EndReason::TooLong)
         return Error{ErrorCode::TooLong, "The prompt and one token of answer need room for " +
                                              tokens(ended.neededTokens) + ", at most " + tokens(ended.availableTokens) +

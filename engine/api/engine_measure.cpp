@@ -5,6 +5,7 @@
 
 #include "engine/api/engine_impl.h"
 #include "engine/api/pool_plan.h"
+#include "engine/base/figures.h"
 
 namespace kvscope::api {
 
@@ -51,7 +52,7 @@ MeasuredEvent Engine::Impl::measure(const Request& request) const {
 /// Could a reload make room for it? The window is enlarged so that an answer fits too, as far as the model goes.
 void Engine::Impl::planLarger(const Request& request, MeasuredEvent& out) const {
     if (out.needed() > m_info.contextLength) {
-        out.whyNotLarger = "The model's own context ends at " + std::to_string(m_info.contextLength) + " tokens.";
+        out.whyNotLarger = "The model's own context ends at " + countText(m_info.contextLength) + " tokens.";
         return;
     }
     const std::int64_t room = roundUp(out.promptTokens + request.sampling.maxTokens, kWindowStep);
@@ -83,7 +84,7 @@ void Engine::Impl::planLarger(const Request& request, MeasuredEvent& out) const 
             out.larger = larger;
             return;
         }
-    out.whyNotLarger = "There is not enough memory for a window of " + std::to_string(larger.maxModelLen) + " tokens.";
+    out.whyNotLarger = "There is not enough memory for a window of " + countText(larger.maxModelLen) + " tokens.";
 }
 
 } // namespace kvscope::api

@@ -3,15 +3,9 @@
 
 #include <cmath>
 
+#include "engine/base/figures.h"
+
 namespace kvscope::api {
-
-namespace {
-
-std::string mebibytes(std::uint64_t bytes) {
-    return std::to_string((bytes + (1u << 20) - 1) >> 20) + " MiB";
-}
-
-} // namespace
 
 Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& question) {
     PoolPlan plan;
@@ -19,10 +13,10 @@ Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& questi
     if (plan.maxModelLen > question.contextLength)
         return fail(ErrorCode::InvalidArgument, "--max-model-len " + std::to_string(config.maxModelLen) +
                                                     " is more than the model's context of " +
-                                                    std::to_string(question.contextLength) + " tokens; give less.");
+                                                    countText(question.contextLength) + " tokens; give less.");
     if (question.weightsBytes >= question.availableBytes)
-        return fail(ErrorCode::OutOfMemory, "The weights need " + mebibytes(question.weightsBytes) + " of memory, " +
-                                                mebibytes(question.availableBytes) +
+        return fail(ErrorCode::OutOfMemory, "The weights need " + sizeText(question.weightsBytes) + " of memory, " +
+                                                sizeText(question.availableBytes) +
                                                 " are available; close other programs or choose a smaller model.");
     exec::KvBudgetInputs inputs;
     inputs.bytesPerToken = question.bytesPerToken;

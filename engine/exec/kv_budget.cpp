@@ -5,15 +5,13 @@
 #include <limits>
 #include <string>
 
+#include "engine/base/figures.h"
+
 namespace kvscope::exec {
 
 namespace {
 
 constexpr std::int64_t kDefaultContexts = 8;
-
-std::string mebibytes(std::uint64_t bytes) {
-    return std::to_string((bytes + (1u << 20) - 1) >> 20) + " MiB";
-}
 
 struct Choice {
     std::int64_t blocks;
@@ -63,23 +61,22 @@ Result<KvBudget> planKvBudget(const KvBudgetInputs& in) {
     const std::uint64_t bytesPerBlock = in.bytesPerToken * static_cast<std::uint64_t>(in.blockSize);
     const Choice choice = choose(in, bytesPerBlock);
     if (choice.blocks < 1)
-        return fail(ErrorCode::OutOfMemory, "Not even one KV block of " + mebibytes(bytesPerBlock) +
+        return fail(ErrorCode::OutOfMemory, "Not even one KV block of " + sizeText(bytesPerBlock) +
                                                 " fits by the rule '" + kvBudgetRuleName(choice.rule) +
                                                 "'; give the cache more memory or use a smaller block size.");
     // A slot number (block x blockSize + slot) travels to the kernels as 32 bits.
     const std::int64_t mostBlocks = std::numeric_limits<std::int32_t>::max() / in.blockSize;
     if (choice.blocks > mostBlocks)
         return fail(ErrorCode::InvalidArgument,
-                    "At most " + std::to_string(mostBlocks) + " blocks of this size can be addressed; ask for fewer.");
+                    "At most " + countText(mostBlocks) + " blocks of this size can be addressed; ask for fewer.");
     KvBudget out;
     out.numBlocks = static_cast<std::int32_t>(choice.blocks);
     out.bytes = bytesPerBlock * static_cast<std::uint64_t>(choice.blocks);
     out.tokens = choice.blocks * in.blockSize;
     out.rule = choice.rule;
     if (out.bytes > in.availableBytes)
-        return fail(ErrorCode::OutOfMemory, "A KV cache of " + mebibytes(out.bytes) + " (" +
-                                                kvBudgetRuleName(out.rule) + ") does not fit into the " +
-                                                mebibytes(in.availableBytes) +
+        return fail(ErrorCode::OutOfMemory, "A KV cache of " + sizeText(out.bytes) + " (" + kvBudgetRuleName(out.rule) +
+                                                ") does not fit into the " + sizeText(in.availableBytes) +
                                                 " of memory that are left after the weights; ask for fewer blocks.");
     return out;
 }

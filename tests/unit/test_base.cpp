@@ -4,6 +4,7 @@
 
 #include "engine/base/channel.h"
 #include "engine/base/check.h"
+#include "engine/base/figures.h"
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
 #include "engine/base/triple_buffer.h"
@@ -13,6 +14,18 @@ using namespace kvscope;
 class TestBase : public QObject {
     Q_OBJECT
 private slots:
+    void figuresAreWrittenForPeople() {
+        QCOMPARE(countText(0), std::string("0"));
+        QCOMPARE(countText(999), std::string("999"));
+        QCOMPARE(countText(23040), std::string("23,040"));
+        QCOMPARE(countText(-1234567), std::string("-1,234,567"));
+        QCOMPARE(sizeText(512), std::string("512 B"));
+        QCOMPARE(sizeText(4300), std::string("4.2 KiB"));
+        QCOMPARE(sizeText(std::uint64_t(92) << 20), std::string("92 MiB"));
+        QCOMPARE(sizeText(std::uint64_t(23040) << 20), std::string("22.5 GiB"));
+        QCOMPARE(sizeText(1'513'975'972), std::string("1.41 GiB"));
+    }
+
     void eventChannelKeepsEveryEventInOrderWhenTheRingOverflows() {
         EventChannel<int> channel(8);
         constexpr int kCount = 5000;
