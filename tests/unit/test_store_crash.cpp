@@ -3,6 +3,7 @@
 // kill -9 at random moments of a program that writes chats: nothing that was confirmed may be missing.
 #include <QTest>
 
+#include <algorithm>
 #include <fcntl.h>
 #include <map>
 #include <random>
@@ -44,9 +45,16 @@ public:
         ::close(ends[1]);
         m_out = ends[0];
     }
-    /// Waits for its first words, lets it work for a while, kills it, and returns all that it had said.
-    std::string killAfter(int microseconds) {
-        std::string said = readSome();
+    /// Lets it say this many lines and work on for a while, kills it, and returns all that it had said. Lines first: a
+    /// slow machine gets as far as a quick one.
+    std::string killAfter(int lines, int microseconds) {
+        std::string said;
+        while (std::count(said.begin(), said.end(), '\n') < lines) {
+            const std::string more = readSome();
+            if (more.empty())
+                break; // it ended; the caller sees that it was not killed
+            said += more;
+        }
         usleep(static_cast<useconds_t>(microseconds));
         kill(m_pid, SIGKILL);
         int status = 0;
@@ -97,7 +105,8 @@ private slots:
         int interrupted = 0;
         for (int round = 0; round < kKills; ++round) {
             Writer writer(path);
-            const std::string said = writer.killAfter(static_cast<int>(random() % 40'000));
+            const std::string said =
+                writer.killAfter(1 + static_cast<int>(random() % 30), static_cast<int>(random() % 3'000));
             QVERIFY2(writer.killed(), said.c_str());
             for (const auto& [number, c] : parse(said))
                 confirmed[number] = c;

@@ -127,8 +127,8 @@ private slots:
     }
 
     void slowCommitNeverBlocksTheCallerAndIsVisible() {
+        std::atomic<bool> slow{false}; // outlives the store thread, which commits to the last
         Harness h;
-        std::atomic<bool> slow{false};
         h.options.database.beforeCommit = [&] {
             while (slow)
                 QTest::qSleep(1);
@@ -154,8 +154,8 @@ private slots:
     }
 
     void progressCoalescesToTheLatestAndTheEndWins() {
+        std::atomic<int> commits{0}; // outlives the store thread, which commits to the last
         Harness h;
-        std::atomic<int> commits{0};
         h.options.database.beforeCommit = [&] { ++commits; };
         h.options.progressInterval = 50 * kMillisecond;
         h.start();
@@ -216,8 +216,8 @@ private slots:
     }
 
     void aFullDiskQueuesWritesAnswersReadsAndLosesNothing() {
+        test::FaultVfs faults; // outlives the store thread
         Harness h;
-        test::FaultVfs faults;
         h.options.database.vfs = faults.name();
         h.start();
         const auto chat = h.newChat();
@@ -259,8 +259,8 @@ private slots:
     }
 
     void progressStuckOnAFullDiskIsNotResurrectedAfterTheEnd() {
+        test::FaultVfs faults; // outlives the store thread
         Harness h;
-        test::FaultVfs faults;
         h.options.database.vfs = faults.name();
         h.start();
         const auto chat = h.newChat();
@@ -332,8 +332,8 @@ private slots:
     }
 
     void openingAnewDoesNotInterruptOurOwnAnswers() {
+        test::FaultVfs faults; // outlives the store thread
         Harness h;
-        test::FaultVfs faults;
         h.options.database.vfs = faults.name();
         h.start();
         const auto chat = h.newChat();
@@ -349,8 +349,8 @@ private slots:
     }
 
     void closeSavesWhatWaitsAndCountsWhatItCannot() {
+        test::FaultVfs faults; // outlives the store thread
         Harness h;
-        test::FaultVfs faults;
         h.options.database.vfs = faults.name();
         h.options.progressInterval = 3'600'000 * kMillisecond;
         h.start();
@@ -377,8 +377,8 @@ private slots:
     }
 
     void chatsDeletedLongAgoGoAtTheNextStart() {
+        WallMillis now = 1'000'000'000'000; // outlives the store thread
         Harness h;
-        WallMillis now = 1'000'000'000'000;
         h.options.wallClock = [&] { return now; };
         h.start();
         const auto old = h.newChat("old"), recent = h.newChat("recent");
