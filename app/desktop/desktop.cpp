@@ -95,6 +95,19 @@ void Desktop::connectWindow() {
         m_shown = shown;
         retime();
     });
+    connect(&m_chat, &ui::ChatController::reloadWanted, this, [this](qint64 window, qint64 blocks, bool unloadFirst) {
+        m_config.maxModelLen = window;
+        if (blocks > 0) {
+            m_config.numBlocks = blocks;
+            m_config.kvCacheMemoryBytes = 0;
+            m_config.memoryUtilization.reset();
+        }
+        m_loading = true;
+        if (unloadFirst)
+            m_engine.unload();
+        m_engine.load(m_config);
+        retime();
+    });
     connect(&m_chat, &ui::ChatController::stateChanged, this, &Desktop::retime);
     connect(&m_chat, &ui::ChatController::currentChanged, this, &Desktop::retime);
     connect(&m_bridge, &StoreBridge::reopened, &m_chat, &ui::ChatController::start);

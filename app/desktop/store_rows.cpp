@@ -46,6 +46,7 @@ ui::Receipt receiptOf(const store::Receipt& row) {
     c.blockSize = std::int32_t(row.blockSize);
     c.missReason = missReasonOf(row.cause);
     c.divergingToken = row.divergingToken;
+    receipt.drawnTokens = row.answerTokens;
     receipt.ttftMs = row.ttftMs;
     receipt.timings.queueMs = row.queueMs;
     receipt.timings.prefillMs = row.prefillMs;
@@ -61,7 +62,7 @@ store::Receipt rowOf(const ui::Receipt& receipt, std::size_t answerTokens) {
     row.promptTokens = c.promptTokens;
     row.reusedTokens = c.reusedTokens;
     row.computedTokens = c.computedTokens;
-    row.answerTokens = std::int64_t(answerTokens);
+    row.answerTokens = receipt.drawnTokens > 0 ? receipt.drawnTokens : std::int64_t(answerTokens);
     row.newBlocks = std::max(0, c.newBlocks);
     row.preemptions = c.preemptions;
     row.swappedBlocks = c.swappedBlocks;
@@ -82,7 +83,10 @@ store::Receipt rowOf(const ui::Receipt& receipt, std::size_t answerTokens) {
 std::optional<store::MessageTokens> tokensOf(const ui::ChatMessage& answer, const std::string& tokenizer) {
     if (answer.tokens.empty())
         return std::nullopt;
-    return store::MessageTokens{tokenizer, answer.tokens, std::nullopt};
+    store::MessageTokens tokens{tokenizer, answer.tokens, std::nullopt};
+    if (answer.endToken >= 0)
+        tokens.endToken = answer.endToken;
+    return tokens;
 }
 
 store::ThinkingFacts factsOf(const ui::ChatMessage& answer) {
@@ -118,8 +122,10 @@ ui::ChatMessage messageOf(const store::Message& row) {
     m.attachments = attachmentsOf(row.attachments);
     m.error = QString::fromStdString(row.error);
     m.reason = finishReasonOf(row.finishReason);
-    if (row.tokens)
+    if (row.tokens) {
         m.tokens = row.tokens->ids;
+        m.endToken = row.tokens->endToken.value_or(-1);
+    }
     if (row.receipt) {
         m.receipt = receiptOf(*row.receipt);
         const double seconds = row.receipt->decodeMs / 1000;

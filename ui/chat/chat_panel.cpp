@@ -96,6 +96,14 @@ ChatPanel::ChatPanel(ChatController* controller, ModelListModel* models, const T
     connect(m_composer, &Composer::sendRequested, this, &ChatPanel::send);
     connect(m_composer, &Composer::stopRequested, controller, qOverload<>(&ChatController::stop));
     connect(m_view, &ChatView::stopRequested, controller, qOverload<>(&ChatController::stop));
+    connect(m_view, &ChatView::againRequested, controller, &ChatController::regenerate);
+    connect(m_view, &ChatView::editRequested, controller, &ChatController::editMessage);
+    connect(m_view, &ChatView::branchRequested, controller, &ChatController::branch);
+    connect(m_view, &ChatView::continueRequested, controller, &ChatController::continueAnswer);
+    connect(m_view, &ChatView::discardRequested, controller, &ChatController::discardAnswer);
+    connect(m_view, &ChatView::versionRequested, controller, [controller](int row, int step) {
+        controller->showVersion(row, controller->messages()->at(row).version + step);
+    });
     connect(m_firstStart, &FirstStart::chosen, this, &ChatPanel::modelChosen);
     connect(m_firstStart, &FirstStart::openRequested, this, &ChatPanel::openModelRequested);
     connect(m_settings, &SettingsPanel::systemPromptChanged, controller, &ChatController::setSystemPrompt);

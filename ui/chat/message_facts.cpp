@@ -141,6 +141,9 @@ Facts receiptFacts(const ChatMessage& message) {
         facts.emplace_back(tr("Left behind"),
                            tr("%1 available, %2 of them cached")
                                .arg(formatNumber(c.blocksAvailableAfter), formatNumber(c.blocksCachedAfter)));
+    if (!message.endedBy.isEmpty() || message.endToken >= 0)
+        facts.emplace_back(tr("Ended by"), message.endedBy.isEmpty() ? tr("token %1").arg(message.endToken)
+                                                                     : message.endedBy.simplified());
     if (c.preemptions > 0)
         facts.emplace_back(tr("Preempted"),
                            c.preemptions == 1 ? tr("once: its blocks were lent to another chat")

@@ -112,9 +112,9 @@ void ChatController::show(ChatSession& s) {
 void ChatController::forgetIdle() {
     std::size_t idle = 0;
     for (auto it = m_sessions.rbegin(); it != m_sessions.rend(); ++it)
-        idle += !(*it)->request.valid() && it->get() != m_current;
+        idle += !(*it)->busy() && it->get() != m_current;
     const auto gone = [&](const std::unique_ptr<ChatSession>& s) {
-        if (s->request.valid() || s.get() == m_current)
+        if (s->busy() || s.get() == m_current)
             return false;
         const bool drop = s->removed || s->conversation.id == kNoId || idle > kIdleSessionsKept;
         if (drop)
@@ -142,15 +142,15 @@ void ChatController::load(ChatSession& s) {
             return;
         }
         session->loaded = true;
-        const auto last = std::find_if(messages->rbegin(), messages->rend(),
-                                       [](const ChatMessage& m) { return m.receipt.has_value(); });
-        if (last != messages->rend() && session->context.length == 0) {
-            const api::CacheReceipt& cache = last->receipt->cache;
-            session->context.length = cache.promptTokens + std::int64_t(last->tokens.size());
-            session->context.cached = cache.reusedTokens;
-            session->context.thisTurn = session->context.length - cache.reusedTokens;
-        }
         session->model->setMessages(std::move(*messages));
+        for (int row = session->model->size() - 1; row >= 0 && session->context.length == 0; --row) {
+            const ChatMessage& last = session->model->at(row);
+            if (!last.receipt)
+                continue;
+            session->context.length = last.receipt->cache.promptTokens + std::int64_t(last.tokens.size());
+            session->context.cached = last.receipt->cache.reusedTokens;
+            session->context.thisTurn = session->context.length - session->context.cached;
+        }
         if (session == m_current) {
             emit currentChanged();
             emit stateChanged();
@@ -165,9 +165,12 @@ void ChatController::rename(ConversationId id, const QString& title) {
         return;
     Conversation conversation = *known;
     conversation.title = title.simplified();
+    conversation.titleByUser = true;
     m_list.put(conversation, m_wallNow());
-    if (ChatSession* s = byConversation(id))
+    if (ChatSession* s = byConversation(id)) {
         s->conversation.title = conversation.title;
+        s->conversation.titleByUser = true;
+    }
     m_store.renameConversation(id, conversation.title, reportFailure());
     emit stateChanged();
 }
@@ -230,6 +233,10 @@ ChatStore::Done<void> ChatController::reportFailure() {
 }
 
 QString ChatController::titleOf(OwnerId owner) const {
+    if (owner == OwnerId(kTitleOwner))
+        return tr("Finding a title");
+    if (!owner.valid())
+        return {};
     const Conversation* known = m_list.find(owner.value());
     return known ? known->title : QString();
 }

@@ -32,7 +32,9 @@ public:
     const ChatSession& current() const { return *m_current; } ///< the shown one; there always is one
     ChatModel* messages() const { return m_current->model.get(); }
     bool modelReady() const { return m_modelReady; }
-    bool canSend() const { return m_modelReady && m_current->loaded && !m_current->request.valid(); }
+    bool canSend() const { return m_modelReady && m_current->ready(); }
+    /// Messages of the shown chat can be changed: they are here, no answer is being written.
+    bool canChange() const { return m_current->ready(); }
     bool answering() const { return m_current->request.valid(); }
     bool anyRunning() const { return !m_running.empty(); }
     /// Rate of all answers that are being written; 0 = none.
@@ -53,6 +55,50 @@ public:
 
     /// False when nothing was sent (empty text, no model, an answer runs): the text stays with the caller.
     bool send(const QString& text);
+    // ---- versions of the shown chat. Each returns false when it cannot be done now. Nothing is overwritten: what was
+    // there before stays as a sibling, reached by showVersion.
+
+    /// Another answer to the user's message in or above `row`; what was said after it stays with the answer before.
+    bool regenerate(int row);
+    /// A user's message: a new version of it, and an answer to that. An answer: the user's own wording of it, which is
+    /// taken as it stands; nothing is generated. The same text changes nothing.
+    bool editMessage(int row, const QString& text);
+    /// Shows version 1..versions of a message, and what followed it there.
+    bool showVersion(int row, int version);
+    /// A new conversation that begins with everything up to this message, and is shown. Its blocks are those of this
+    /// chat as far as they are cached.
+    bool branch(int row);
+    /// Takes one message out for good; what follows it stays.
+    bool deleteMessage(int row);
+    /// An answer at the end that was cut off: stopped, interrupted, or at its limit of tokens.
+    bool canContinue(int row) const;
+    /// Writes the last answer on from the tokens that it has.
+    bool continueAnswer();
+    /// Takes an answer that was cut off out; where it was one of several, another is shown.
+    bool discardAnswer();
+
+    // ---- a message that there is no room for: nothing of it is sent until the user has chosen
+    const OverLong* tooLong() const; ///< of the shown chat; null = none
+    QString takeTooLong();           ///< back to the composer, to be made shorter
+    /// Asks for a reload with the larger window, and sends the message when it is there. False while answers run (a
+    /// reload would end them), or where a reload does not help.
+    bool enlargeAndSend();
+
+    // ---- figures for the composer. `done` is called later, or never when the source goes away
+    void countTokens(const QString& text, std::function<void(std::int64_t)> done);
+    /// What `text` would need as the next message of the shown chat. Call it when the user pauses; not for texts of
+    /// more than 256 Ki characters.
+    void predict(const QString& text, std::function<void(const api::MeasuredEvent&)> done);
+
+    // ---- one message waits while an answer is written, and is sent when it has ended
+    bool queueMessage(const QString& text); ///< replaces what waited; false when there is no answer to wait for
+    const QString& queued() const { return m_current->queued; } ///< empty = none
+    QString takeQueued();                                       ///< to edit it or to drop it
+
+    /// Whether the model is asked for a title after the first answer of a chat. A title that the user gave stays.
+    void setAutoTitles(bool on);
+    bool autoTitles() const { return m_autoTitles; }
+
     /// Stops the shown conversation's answer, in whatever stage it is.
     void stop();
     void stop(ConversationId id);
@@ -72,7 +118,10 @@ signals:
     void contextChanged();                            ///< context() of the shown conversation
     void removed(qint64 conversation, QString title); ///< can be undone
     void sendFailed(QString text, QString sentence);  ///< not saved, so not sent: the composer takes the text back
-    void storeFailed(QString sentence);               ///< something later could not be saved
+    void overLong(qint64 conversation);               ///< there is a tooLong() for the user to decide on
+    /// The model that is loaded, again with another window. `numBlocks` 0 = as configured.
+    void reloadWanted(qint64 maxModelLen, qint64 numBlocks, bool unloadFirst);
+    void storeFailed(QString sentence);                     ///< something later could not be saved
     void lengthChanged(qint64 conversation, qint64 tokens); ///< of its sequence: what its warmth is measured against
 
 private:
@@ -83,17 +132,41 @@ private:
     void show(ChatSession& s);
     void load(ChatSession& s);
     void forgetIdle();
+    void startRequest(ChatSession& s);
+    void startTurn(ChatSession& s, const QString& text, int row);
+    ChatMessage emptyAnswer(const ChatSession& s) const;
+    void giveWay(ChatSession& s, int row, ChatMessage& version) const;
+    void bringBack(ChatSession& s);
+    void setId(ChatSession& s, int row, MessageId id);
+    void showStored(ChatSession& s, Result<std::vector<ChatMessage>> path);
     void createThenCommit(std::int64_t key, const QString& text);
     void commitTurn(ChatSession& s, const QString& text);
     void turnRefused(ChatSession& s, const QString& text, const Error& error);
     void turnCommitted(ChatSession& s, const ChatStore::TurnIds& ids);
+    void answerOpened(ChatSession& s);
+    void dropRequest(ChatSession& s);
     void submit(ChatSession& s);
+    void sendQueued(ChatSession& s);
+    void editAnswer(ChatSession& s, int row, const QString& text);
+    void takeOut(ChatSession& s, int row);
+    api::DialogPrompt dialogWith(ChatSession& s, const QString& text, int row) const;
+    bool surelyFits(ChatSession& s, const QString& text, int row) const;
+    void sendIfItFits(ChatSession& s, const QString& text, int row);
+    void onMeasured(const api::MeasuredEvent& e);
+    void sendAfterReload();
+    void measure(api::Prompt prompt, std::function<void(const api::MeasuredEvent&)> done);
+    void wantTitle(ChatSession& s);
+    void askTitle();
+    void stopTitle();
+    void titleFound(const api::Answer& answer);
     void onQueued(const api::QueuedEvent& e);
     void onWaiting(const api::WaitingEvent& e);
     void onPrefill(const api::PrefillEvent& e);
     void onTokens(const api::TokensEvent& e);
     void onFinished(const api::Answer& answer);
     void onModel(const api::ModelInfo* info);
+    void showWritten(ChatSession& s, const std::vector<TokenId>& tokens);
+    Receipt receiptOf(const api::Answer& answer) const;
     void setLength(ChatSession& s, std::int64_t tokens);
     void endAnswer(ChatSession& s);
     void touch(ChatSession& s, const QString& preview);
@@ -112,8 +185,14 @@ private:
     std::int64_t m_nextRequest = 1;
     ConversationId m_lastRemoved = kNoId;
     std::int64_t m_contextLimit = 0;
+    std::int64_t m_longest = 0; ///< tokens of the longest sequence that window and pool hold; 0 = not known
+    std::unordered_map<RequestId, std::function<void(const api::MeasuredEvent&)>> m_counters;
     QString m_modelPath;
     bool m_modelReady = false;
+    bool m_autoTitles = true;
+    RequestId m_titleRequest;    ///< valid while a title is looked for ...
+    std::int64_t m_titleKey = 0; ///< ... for this session
+    bool m_titleOpensThought = false;
     Nanos m_lastFlush = 0;
     QTimer m_saveTimer;
 };

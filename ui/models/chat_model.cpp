@@ -2,6 +2,8 @@
 #include "ui/models/chat_model.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "ui/models/chat_words.h"
 
@@ -40,6 +42,49 @@ void ChatModel::setMessages(std::vector<ChatMessage> messages) {
     m_messages = std::move(messages);
     m_changes.clear();
     endResetModel();
+}
+
+int ChatModel::rowOf(MessageId id) const {
+    for (int row = size() - 1; row >= 0 && id != kNoId; --row)
+        if (at(row).id == id)
+            return row;
+    return -1;
+}
+
+void ChatModel::showPath(std::vector<ChatMessage> path) {
+    int same = 0;
+    while (same < size() && same < int(path.size()) && at(same).id == path[std::size_t(same)].id)
+        ++same;
+    for (int row = 0; row < same; ++row) {
+        ChatMessage& known = path[std::size_t(row)];
+        if (known.versions == at(row).versions && known.version == at(row).version && known.parent == at(row).parent &&
+            known.siblings == at(row).siblings)
+            continue;
+        edit(row, [&](ChatMessage& m) {
+            m.parent = known.parent;
+            m.version = known.version;
+            m.versions = known.versions;
+            m.siblings = std::move(known.siblings);
+        });
+    }
+    divert(same);
+    if (same == int(path.size()))
+        return;
+    beginInsertRows({}, same, int(path.size()) - 1);
+    std::move(path.begin() + same, path.end(), std::back_inserter(m_messages));
+    endInsertRows();
+}
+
+std::vector<ChatMessage> ChatModel::divert(int row) {
+    if (row >= size())
+        return {};
+    flush(); // rows of pending changes are about to go
+    beginRemoveRows({}, row, size() - 1);
+    std::vector<ChatMessage> out(std::make_move_iterator(m_messages.begin() + row),
+                                 std::make_move_iterator(m_messages.end()));
+    m_messages.erase(m_messages.begin() + row, m_messages.end());
+    endRemoveRows();
+    return out;
 }
 
 int ChatModel::append(ChatMessage message) {

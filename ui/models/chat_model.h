@@ -9,7 +9,8 @@
 
 namespace kvscope::ui {
 
-/// The messages of one conversation, oldest first. Changes are collected: each row that changed since the last
+/// The shown messages of one conversation, oldest first: one path through the tree that they form (an edited message or
+/// a further answer is a version of the first one). Changes are collected: each row that changed since the last
 /// `flush()` gets one dataChanged, so that a burst of tokens costs the view one layout of one tail.
 class ChatModel final : public QAbstractListModel {
     Q_OBJECT
@@ -24,7 +25,13 @@ public:
     const ChatMessage& at(int row) const { return m_messages[std::size_t(row)]; }
     int size() const { return int(m_messages.size()); }
 
+    int rowOf(MessageId id) const; ///< -1 = not shown
+
     void setMessages(std::vector<ChatMessage> messages);
+    /// Shows another path. Rows that both begin with stay, so that a view does not jump.
+    void showPath(std::vector<ChatMessage> path);
+    /// Takes the rows from `row` on out; they may come back with `append`.
+    std::vector<ChatMessage> divert(int row);
     int append(ChatMessage message); ///< its row
     void remove(int row);
     /// Changes a message; the view hears of it with the next flush.

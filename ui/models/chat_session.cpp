@@ -22,31 +22,30 @@ double Pace::perSecond() const {
     return seconds <= 0 ? 0 : double(m_points.back().second - m_points.front().second) / seconds;
 }
 
-api::DialogPrompt ChatSession::dialog(const QString& modelPath) {
+api::DialogPrompt ChatSession::dialog(const QString& modelPath, int rows) {
     api::DialogPrompt prompt;
     dialogRows.clear();
     if (!conversation.systemPrompt.trimmed().isEmpty()) {
         prompt.messages.push_back({"system", conversation.systemPrompt.toStdString(), {}});
         dialogRows.emplace_back(-1, -1);
     }
-    for (int row = 0; row < model->size(); ++row) {
+    for (int row = 0; row < (rows < 0 ? model->size() : std::min(rows, model->size())); ++row) {
         const ChatMessage& m = model->at(row);
         if (m.role == MessageRole::User) {
-            if (!prompt.messages.empty() && prompt.messages.back().role == "user") {
-                prompt.messages.back().content += "\n\n" + m.text.toStdString();
-                dialogRows.back().second = row;
-                continue;
-            }
             prompt.messages.push_back({"user", m.text.toStdString(), {}});
-        } else if (!m.text.isEmpty() && !isRunning(m.status)) {
+        } else if (const bool goesOn = continuing && row == answerRow;
+                   goesOn || (!m.text.isEmpty() && !isRunning(m.status))) {
             // Ids of another model's tokenizer mean nothing to this one.
-            prompt.messages.push_back(
-                {"assistant", m.text.toStdString(), m.model == modelPath ? m.tokens : std::vector<TokenId>{}});
+            prompt.messages.push_back({"assistant", m.text.toStdString(),
+                                       m.model == modelPath ? m.tokens : std::vector<TokenId>{},
+                                       m.thinking.toStdString()});
+            prompt.continueLast = goesOn;
         } else {
             continue;
         }
         dialogRows.emplace_back(row, row);
     }
+    prompt.addGenerationPrompt = !prompt.continueLast;
     return prompt;
 }
 
@@ -58,7 +57,10 @@ void ChatSession::setRanges(const std::vector<std::pair<std::int64_t, std::int64
     for (std::size_t i = 0; i < n; ++i)
         for (int row = std::max(0, dialogRows[i].first); row <= dialogRows[i].second; ++row)
             model->edit(row, [&](ChatMessage& m) { m.tokenRange = messageRanges[i]; });
-    model->edit(answerRow, [&](ChatMessage& m) { m.tokenRange = {promptTokens, promptTokens}; });
+    // An answer that is written on lies in the prompt itself, as its last message.
+    model->edit(answerRow, [&](ChatMessage& m) {
+        m.tokenRange = {continuing ? m.tokenRange.first : promptTokens, promptTokens};
+    });
 }
 
 std::string_view wholeCharacters(std::string_view bytes) {

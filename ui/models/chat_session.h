@@ -3,10 +3,13 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/api/request.h"
+#include "engine/api/sources.h"
 #include "ui/models/chat_model.h"
 #include "ui/models/chat_types.h"
 
@@ -19,6 +22,17 @@ struct ContextUse {
     std::int64_t length = 0;   ///< of the sequence
     std::int64_t limit = 0;    ///< what the loaded model's context holds; 0 = no model
     friend bool operator==(const ContextUse&, const ContextUse&) = default;
+};
+
+/// A message that there is no room for. Nothing of it was sent.
+struct OverLong {
+    QString text;
+    std::int64_t needed = 0;                 ///< tokens of the whole prompt and the first of the answer
+    std::int64_t limit = 0;                  ///< tokens that a sequence may have
+    std::int64_t window = 0, poolTokens = 0; ///< which of the two limits it
+    std::int64_t shortenBy() const { return needed - limit; }
+    std::optional<api::LargerWindow> larger; ///< a reload would make room
+    QString whyNotLarger;                    ///< or this is why not
 };
 
 /// Tokens per second over the last two seconds.
@@ -42,8 +56,22 @@ struct ChatSession {
     RequestId request;    ///< valid from sending until the answer has ended
     bool submitted = false;
     bool stopAsked = false;
-    bool unsavedText = false;         ///< text arrived since the last partial save
-    int userRow = -1, answerRow = -1; ///< of the running turn
+    bool unsavedText = false;            ///< text arrived since the last partial save
+    int userRow = -1, answerRow = -1;    ///< of the running turn
+    bool changing = false;               ///< a change of the tree is on its way to the database
+    bool continuing = false;             ///< the answer had tokens before this request
+    std::vector<ChatMessage> rowsBefore; ///< what gave way to the running turn, until that is on the disk
+    std::string raw;                     ///< of the running answer: everything that the model wrote, thought and text
+    std::string shown;                   ///< of that, what the row has as its text
+    bool opensThought = false;           ///< its prompt ended inside of a thought
+    Nanos firstTokenAt = -1;
+    bool wantsTitle = false; ///< the model is asked for one when nothing else is under way
+    RequestId checking;      ///< valid while the engine counts a message that may be too long
+    QString checkedText;
+    int checkedRow = 0;              ///< where that message begins
+    std::optional<OverLong> tooLong; ///< the user has to choose
+    bool waitsForWindow = false;     ///< to be sent when the model is loaded with a larger window
+    QString queued;                  ///< to be sent when the answer has ended
     Nanos sentAt = 0;
     Pace pace;
     Nanos rateAt = 0; ///< when the shown speed was taken
@@ -52,10 +80,15 @@ struct ChatSession {
     /// For each dialog message of the newest request the rows it came from, [first, last].
     std::vector<std::pair<int, int>> dialogRows;
 
+    bool ready() const { return loaded && !request.valid() && !checking.valid() && !changing; }
+    /// Something is under way or waits: it must not be forgotten.
+    bool busy() const { return request.valid() || checking.valid() || changing || tooLong || !queued.isEmpty(); }
     ChatMessage answer() const { return model->at(answerRow); }
-    /// The dialog as the engine gets it: system prompt, then the path without empty answers. Two messages of the user
-    /// in a row (the answer between them never came) are joined, since many templates refuse them. Fills `dialogRows`.
-    api::DialogPrompt dialog(const QString& modelPath);
+    /// The dialog as the engine gets it: system prompt, then the path without empty answers. What a template cannot
+    /// take (a system role, two messages of one side in a row) is the engine's to adapt. While `continuing`, the answer
+    /// is its last message. Fills `dialogRows`.
+    /// `rows` >= 0: only the first so many rows.
+    api::DialogPrompt dialog(const QString& modelPath, int rows = -1);
     /// Puts the engine's token ranges on the rows.
     void setRanges(const std::vector<std::pair<std::int64_t, std::int64_t>>& messageRanges, std::int64_t promptTokens);
 };

@@ -15,6 +15,8 @@ namespace kvscope::ui {
 using ConversationId = std::int64_t;
 using MessageId = std::int64_t;
 inline constexpr std::int64_t kNoId = -1;
+/// Whose blocks a search for a title uses: no conversation's (their ids begin at 1).
+inline constexpr std::int64_t kTitleOwner = 0;
 
 enum class MessageRole { User, Assistant };
 
@@ -41,6 +43,9 @@ struct Receipt {
     api::CacheReceipt cache;
     double ttftMs = 0; ///< 0 = no token yet
     api::Timings timings;
+    std::int64_t drawnTokens = 0;   ///< tokens of the answer that this request drew; 0 = all of them
+    QString evictedBy;              ///< title of the conversation whose need took the blocks; empty = not known
+    std::int64_t evictedAgoMs = -1; ///< when, before the answer was asked for; -1 = not known
 };
 
 /// Why and how far an answer has not begun yet.
@@ -76,6 +81,10 @@ struct ChatMessage {
     std::vector<Attachment> attachments;
     bool windowCut = false; ///< the messages above this one are no longer read
     QString error;          ///< a sentence, never part of the text
+    /// Of an answer: what was done to the chat so that the model could take it. Words are chat_words.h's.
+    std::vector<api::DialogAdaptation> adaptations;
+    TokenId endToken = -1; ///< that ended the answer; -1 = none did, or not known
+    QString endedBy;       ///< text of that token, or the stop string; empty = not known
     std::vector<TokenId> tokens;
     api::FinishReason reason = api::FinishReason::Stop;
     std::optional<Receipt> receipt;

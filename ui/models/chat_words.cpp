@@ -4,6 +4,8 @@
 #include <QCoreApplication>
 #include <QDateTime>
 #include <QLocale>
+#include <QRegularExpression>
+#include <algorithm>
 
 #include "ui/models/format.h"
 
@@ -64,6 +66,17 @@ QString receiptCause(const api::CacheReceipt& c) {
     return {};
 }
 
+QString receiptCause(const Receipt& receipt) {
+    if (receipt.cache.missReason != api::MissReason::Evicted ||
+        (receipt.evictedBy.isEmpty() && receipt.evictedAgoMs < 0))
+        return receiptCause(receipt.cache);
+    const QString who = receipt.evictedBy.isEmpty() ? tr("another chat") : tr("“%1”").arg(receipt.evictedBy);
+    const QString line = tr("A part was in the cache before: evicted by %1").arg(who);
+    return receipt.evictedAgoMs < 0
+               ? line + QLatin1Char('.')
+               : line + QLatin1Char(' ') + formatAgo(receipt.evictedAgoMs * 1'000'000) + QLatin1Char('.');
+}
+
 QString readingLine(const Progress& p) {
     QString line = tr("Reading %1 of %2 tokens").arg(formatNumber(p.done), formatNumber(p.total));
     if (p.secondsLeft >= 0)
@@ -84,22 +97,51 @@ QString waitingLine(const Progress& p) {
     return tr("Waiting for the engine");
 }
 
-QString endLine(const ChatMessage& m) {
+namespace {
+
+QString howItEnded(const ChatMessage& m) {
     const auto n = std::int64_t(m.tokens.size());
     const QString tokens = tr("%1 %2").arg(formatNumber(n), n == 1 ? tr("token") : tr("tokens"));
+    const bool thinking = m.thinkingOpen && m.text.isEmpty();
     switch (m.status) {
     case MessageStatus::Interrupted:
-        return n > 0 ? tr("Interrupted after %1").arg(tokens) : tr("Interrupted before the first token");
+        return thinking ? tr("Interrupted while thinking, after %1").arg(tokens)
+               : n > 0  ? tr("Interrupted after %1").arg(tokens)
+                        : tr("Interrupted before the first token");
     case MessageStatus::Stopped:
-        return n > 0 ? tr("Stopped after %1").arg(tokens) : tr("Stopped before the first token");
+        return thinking ? tr("Stopped while thinking, after %1").arg(tokens)
+               : n > 0  ? tr("Stopped after %1").arg(tokens)
+                        : tr("Stopped before the first token");
     case MessageStatus::Done:
-        if (m.role == MessageRole::Assistant && m.reason == api::FinishReason::Length)
-            return n >= m.settings.maxTokens ? tr("Ended at %1, the limit in Settings").arg(tokens)
-                                             : tr("Ended after %1: the context is full").arg(tokens);
+        if (m.role != MessageRole::Assistant)
+            return {};
+        if (m.reason == api::FinishReason::Length) {
+            if (thinking)
+                return tr("Stopped while thinking, at %1").arg(tokens);
+            const std::int64_t drawn = m.receipt && m.receipt->drawnTokens > 0 ? m.receipt->drawnTokens : n;
+            return drawn >= m.settings.maxTokens ? tr("Ended at %1, the limit in Settings").arg(tokens)
+                                                 : tr("Ended after %1: the context is full").arg(tokens);
+        }
+        if (thinking)
+            return tr("Ended while thinking, after %1").arg(tokens);
         return {};
     default:
         return {};
     }
+}
+
+} // namespace
+
+QString endLine(const ChatMessage& m) {
+    QStringList lines = adaptationLines(m.adaptations);
+    if (const QString end = howItEnded(m); !end.isEmpty())
+        lines.prepend(end);
+    return lines.join(QStringLiteral(" · "));
+}
+
+QString tooLongLine(std::int64_t needed, std::int64_t limit) {
+    return tr("Needs %1 tokens, the window holds %2. Nothing is sent yet.")
+        .arg(formatNumber(needed), formatNumber(limit));
 }
 
 QString tokensFit(std::int64_t tokens) {
@@ -148,6 +190,52 @@ QString titleFrom(const QString& firstMessage) {
     if (line.at(cut - 1).isHighSurrogate())
         --cut;
     return line.left(cut) + QChar(0x2026);
+}
+
+QString titleFromAnswer(const QString& answer) {
+    constexpr qsizetype kLongest = 80;
+    static const QRegularExpression kAround(
+        QStringLiteral(R"(^(?:[\s#*_>"'`“”‘’«»„\-]|title\s*:)+|[\s*_"'`“”‘’«»„.。:]+$)"),
+        QRegularExpression::CaseInsensitiveOption | QRegularExpression::UseUnicodePropertiesOption);
+    const QStringList lines = answer.split(QLatin1Char('\n'));
+    for (const QString& line : lines) {
+        QString title = line.simplified();
+        title.remove(kAround);
+        if (!title.isEmpty())
+            return title.size() <= kLongest ? title : QString(); // whoever writes so much did not write a title
+    }
+    return {};
+}
+
+QString branchTitle(const QString& title) {
+    static const QRegularExpression kBranch(QStringLiteral(R"(^(.*) \(branch(?: (\d+))?\)$)"));
+    const QRegularExpressionMatch match = kBranch.match(title);
+    if (!match.hasMatch())
+        return tr("%1 (branch)").arg(title);
+    return tr("%1 (branch %2)").arg(match.captured(1)).arg(std::max(2, match.captured(2).toInt() + 1));
+}
+
+QStringList adaptationLines(const std::vector<api::DialogAdaptation>& adaptations) {
+    QStringList lines;
+    for (const api::DialogAdaptation adaptation : adaptations)
+        switch (adaptation) {
+        case api::DialogAdaptation::SystemInFirstMessage:
+            lines << tr("System text placed in your first message: this model's template has no place for it.");
+            break;
+        case api::DialogAdaptation::MessagesJoined:
+            lines << tr("Messages of one side in a row joined: this model's template wants the sides to alternate.");
+            break;
+        case api::DialogAdaptation::EmptyMessageAdded:
+            lines << tr("An empty message placed before the first answer: this model's template wants you to begin.");
+            break;
+        }
+    return lines;
+}
+
+QString endedByLine(const ChatMessage& m) {
+    if (!m.endedBy.isEmpty())
+        return tr("Ended by %1").arg(m.endedBy.simplified());
+    return m.endToken >= 0 ? tr("Ended by token %1").arg(m.endToken) : QString();
 }
 
 } // namespace kvscope::ui::words

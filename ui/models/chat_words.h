@@ -5,6 +5,8 @@
 #pragma once
 
 #include <QString>
+#include <QStringList>
+#include <vector>
 
 #include "ui/models/chat_types.h"
 
@@ -14,6 +16,8 @@ namespace kvscope::ui::words {
 QString receiptLine(const Receipt& receipt);
 /// Why less was reused than the prompt holds, in one sentence; says so too when everything possible was reused.
 QString receiptCause(const api::CacheReceipt& cache);
+/// The same with who took the blocks and when: 'Evicted by "Chat B" 4 min ago', as far as it is known.
+QString receiptCause(const Receipt& receipt);
 /// True when something that had been there before was not reused: the receipt is drawn in the warning colour.
 bool receiptWarns(const api::CacheReceipt& cache);
 
@@ -21,8 +25,11 @@ bool receiptWarns(const api::CacheReceipt& cache);
 QString readingLine(const Progress& progress);
 /// "Waiting: needs 12 blocks, 9 are available"
 QString waitingLine(const Progress& progress);
-/// "Interrupted after 212 tokens", "Stopped after 12 tokens", "Stopped at 256 tokens, the limit of this chat"
+/// "Interrupted after 212 tokens", "Stopped after 12 tokens", "Stopped at 256 tokens, the limit of this chat"; and what
+/// was done to the chat so that the model could take it.
 QString endLine(const ChatMessage& message);
+/// "Needs 5,120 tokens, the window holds 4,096. Nothing is sent yet."
+QString tooLongLine(std::int64_t needed, std::int64_t limit);
 /// "228,000 tokens fit": two significant figures and more, rounded down.
 QString tokensFit(std::int64_t tokens);
 /// "Today", "Yesterday", "Last 7 days", "October", "2025"
@@ -31,5 +38,13 @@ QString dayGroup(qint64 thenMs, qint64 nowMs);
 QString shortTime(qint64 thenMs, qint64 nowMs);
 /// Title of a chat from its first message: one line, at most 48 characters, cut between words.
 QString titleFrom(const QString& firstMessage);
+/// Title from what a model answered when asked for one: its first line without marks and quotes; empty = it is none.
+QString titleFromAnswer(const QString& answer);
+/// Title of a chat that begins with a part of another: "Title (branch)", "Title (branch 2)", ...
+QString branchTitle(const QString& title);
+/// What was done to the chat so that the model could take it, one sentence each.
+QStringList adaptationLines(const std::vector<api::DialogAdaptation>& adaptations);
+/// "Ended by <|im_end|>"; empty when nothing ended it, or it is not known.
+QString endedByLine(const ChatMessage& message);
 
 } // namespace kvscope::ui::words

@@ -23,6 +23,7 @@ struct Bench {
     ChatController chat{source, store, clock, [this] { return wall; }};
 
     Bench() {
+        chat.setAutoTitles(false);
         chat.start();
         store.settleAll();
         chat.handleEvent(FakeChatSource::loaded());
