@@ -14,6 +14,7 @@ kernels::BackendResult<std::unique_ptr<kernels::Backend>> makeCpu(const EngineCo
     kernels::CpuOptions options;
     options.threads = config.threads;
     options.forceIsa = config.isa;
+    options.floatActivations = config.floatActivations;
     return kernels::makeCpuBackend(options);
 }
 

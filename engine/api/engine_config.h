@@ -13,7 +13,9 @@ namespace kvscope::api {
 /// The engine options of kvscope-cli and of the window, with vLLM's names where vLLM has them.
 struct EngineConfig {
     std::string modelPath;
-    std::optional<kernels::Isa> isa;      ///< none = auto
+    std::optional<kernels::Isa> isa; ///< none = auto
+    /// Dequantized weights and float activations: slow, for evaluation and tests.
+    bool floatActivations = false;
     int threads = 0;                      ///< 0 = all cores
     std::int32_t blockSize = 16;          ///< 8, 16, 32, 64
     std::int64_t numBlocks = 0;           ///< > 0 wins over kvCacheMemoryBytes

@@ -65,18 +65,23 @@ BackendResult<std::unique_ptr<Backend>> makeCpuBackend(const CpuOptions& options
                      isaName(bestIsa()) + ".",
                  false}};
     const int threads = options.threads > 0 ? options.threads : usableCores();
-    return {std::make_unique<CpuBackend>(kernelsFor(isa, options.vnni), threads), {}};
+    return {std::make_unique<CpuBackend>(kernelsFor(isa, options.vnni), threads, options), {}};
 }
 
-CpuBackend::CpuBackend(const KernelTable& kernels, int threads) : m_kernels(kernels), m_team(threads) {}
+CpuBackend::CpuBackend(const KernelTable& kernels, int threads, const CpuOptions& options)
+    : m_kernels(kernels)
+    , m_floatActivations(options.floatActivations)
+    , m_trace(options.trace)
+    , m_team(threads) {}
 CpuBackend::~CpuBackend() = default;
 
 std::string CpuBackend::describe() const {
-    return "CPU, " + std::to_string(m_team.size()) + (m_team.size() == 1 ? " thread, " : " threads, ") + m_kernels.name;
+    return "CPU, " + std::to_string(m_team.size()) + (m_team.size() == 1 ? " thread, " : " threads, ") +
+           m_kernels.name + (m_floatActivations ? ", float activations" : "");
 }
 
 BackendResult<WeightId> CpuBackend::addWeight(const WeightDesc& weight) {
-    BackendResult<PackedWeight> packed = packWeight(weight, m_weightMemory);
+    BackendResult<PackedWeight> packed = packWeight(weight, m_weightMemory, m_floatActivations);
     if (!packed)
         return {std::nullopt, packed.error};
     m_weights.push_back(*packed.value);
@@ -153,6 +158,7 @@ StepStatus CpuBackend::await(Ticket ticket) {
     context.pool = m_pool.data();
     context.buffers = &m_buffers;
     context.abort = &m_abort;
+    context.trace = m_trace;
     StepRunner runner(context, m_team);
     const StepStatus status = runner.run();
     m_times = runner.times();

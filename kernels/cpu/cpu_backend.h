@@ -15,10 +15,15 @@
 
 namespace kvscope::kernels {
 
+class OpTrace;
+
 struct CpuOptions {
     int threads = 0;             ///< kernel team size; 0 = all cores this process may use
     std::optional<Isa> forceIsa; ///< none = best the processor has
     bool vnni = true;            ///< AVX-512: use VNNI where the processor has it (same results, only slower without)
+    /// Quantized weights are dequantized, activations never rounded to 8 bits: slow, for evaluation and tests.
+    bool floatActivations = false;
+    OpTrace* trace = nullptr; ///< debug mode (op_trace.h); outlives the backend
 };
 
 /// Whether this processor can run `isa`, decided by cpuid (and the OS's saved register state).
@@ -29,7 +34,8 @@ Isa bestIsa();
 /// `submit` only takes the inputs in. Between calls the team is parked.
 class CpuBackend final : public Backend {
 public:
-    CpuBackend(const KernelTable& kernels, int threads);
+    /// `options`: only its floatActivations and trace are read.
+    CpuBackend(const KernelTable& kernels, int threads, const CpuOptions& options = {});
     ~CpuBackend() override;
 
     std::string describe() const override;
@@ -56,6 +62,8 @@ private:
     std::string allocateStep();
 
     const KernelTable& m_kernels;
+    const bool m_floatActivations;
+    OpTrace* const m_trace;
     KernelTeam m_team;
     Arena m_weightMemory;
     std::vector<PackedWeight> m_weights;

@@ -35,6 +35,8 @@ struct PackedWeight {
     std::size_t groupBytes = 0;
     std::size_t quantOffset = 0;
     const std::byte* data = nullptr;
+    /// A quantized matrix that is multiplied with float activations: each value is dequantized exactly as in float32.
+    bool floatActivations = false;
 };
 
 /// Activation rows prepared for matrix kernels: tiles of 8 rows, interleaved so that a tile is one sequential stream.

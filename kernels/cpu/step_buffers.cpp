@@ -19,7 +19,7 @@ struct Widths {
 
 void consume(Widths& w, const PackedWeight& weight) {
     w.panelCols = std::max(w.panelCols, weight.cols);
-    (isQuantized(weight.type) ? w.quants : w.floats) = true;
+    (takesQuants(weight) ? w.quants : w.floats) = true;
 }
 
 Widths widthsOf(const Program& program, const std::vector<PackedWeight>& weights) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/cpu/op_trace.h"
 #include "kernels/cpu/weight_packing.h"
 
 namespace kvscope::kernels {
@@ -44,11 +45,42 @@ StepStatus StepRunner::run() {
             if (thread == 0)
                 m_stop[(i + 1) % 2].store(abortAsked(), std::memory_order_relaxed);
             m_team.barrier();
+            if (m_.trace) {
+                if (thread == 0)
+                    traceOp(i);
+                m_team.barrier();
+            }
         }
         if (thread == 0)
             finished = i == m_.program->ops.size();
     });
     return finished ? StepStatus::Done : StepStatus::Aborted;
+}
+
+/// Hashes what the op computed for each row of the step.
+void StepRunner::traceOp(std::size_t index) {
+    const StepBuffers& b = *m_.buffers;
+    const auto rows = static_cast<std::size_t>(b.tokens());
+    std::vector<std::uint64_t> hashes(rows, 0);
+    const Op& op = m_.program->ops[index];
+    if (const auto* qkvOp = std::get_if<QkvOp>(&op)) {
+        const std::size_t width = static_cast<std::size_t>(qkvOp->heads) * static_cast<std::size_t>(qkvOp->headDimK);
+        for (std::size_t row = 0; row < rows; ++row) {
+            hashes[row] = hashBytes(b.q + row * width, width * sizeof(float));
+            for (std::int32_t head = 0; head < qkvOp->kvHeads; ++head)
+                hashes[row] = hashSlot(kvAccess(qkvOp->layer, head), b.slotIds[row], hashes[row]);
+        }
+    } else if (std::holds_alternative<LogitsOp>(op)) {
+        const auto width = static_cast<std::size_t>(m_.program->vocab);
+        for (std::int64_t i = 0; i < b.logitRows(); ++i)
+            hashes[static_cast<std::size_t>(b.logitRowIds[i])] =
+                hashBytes(b.logits + static_cast<std::size_t>(i) * width, width * sizeof(float));
+    } else {
+        const auto width = static_cast<std::size_t>(m_.program->hidden);
+        for (std::size_t row = 0; row < rows; ++row)
+            hashes[row] = hashBytes(b.x + row * width, width * sizeof(float));
+    }
+    m_.trace->opDone(index, hashes);
 }
 
 /// The calling thread's phase of one op. Ends without the barrier that `run` adds.
@@ -123,7 +155,7 @@ const Panel& StepRunner::preparePanel(int thread, std::int64_t rows, std::int64_
                                       std::initializer_list<WeightId> consumers, RowSource&& source) {
     bool quants = false, floats = false;
     for (WeightId id : consumers)
-        (isQuantized(weight(id).type) ? quants : floats) = true;
+        (takesQuants(weight(id)) ? quants : floats) = true;
     const bool solo = rows <= kSoloRows;
     ThreadBuffers& own = mine(thread);
     Panel& panel = own.current;

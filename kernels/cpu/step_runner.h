@@ -13,6 +13,8 @@
 
 namespace kvscope::kernels {
 
+class OpTrace;
+
 /// What a step works on. All of it outlives the runner's call.
 struct StepContext {
     const KernelTable* kernels = nullptr;
@@ -22,6 +24,7 @@ struct StepContext {
     std::byte* pool = nullptr;
     StepBuffers* buffers = nullptr;
     const std::atomic<bool>* abort = nullptr;
+    OpTrace* trace = nullptr; ///< debug mode: hears a hash of everything computed
 };
 
 /// Runs a program over the loaded step on a team. Every thread walks the whole list of ops and takes its chunks of each
@@ -35,6 +38,7 @@ public:
 
 private:
     void runOp(int thread, const Op& op);
+    void traceOp(std::size_t index);
     bool abortAsked() const { return m_.abort->load(std::memory_order_relaxed); }
     void begin(int thread);
     void embed(int thread, const EmbedOp& op);

@@ -123,7 +123,7 @@ std::size_t fileRowBytes(DType type, std::int64_t cols) {
     return static_cast<std::size_t>(isQuantized(type) ? cols / kQuantBlock : cols) * blockBytes(type);
 }
 
-BackendResult<PackedWeight> packWeight(const WeightDesc& weight, Arena& arena) {
+BackendResult<PackedWeight> packWeight(const WeightDesc& weight, Arena& arena, bool floatActivations) {
     if (blockBytes(weight.type) == 0)
         return failure(weight, "tensor type " + std::to_string(static_cast<std::uint32_t>(weight.type)) +
                                    " is not supported by the CPU kernels.");
@@ -143,6 +143,7 @@ BackendResult<PackedWeight> packWeight(const WeightDesc& weight, Arena& arena) {
     out.rows = weight.rows;
     out.cols = weight.cols;
     out.groups = (weight.rows + kGroupRows - 1) / kGroupRows;
+    out.floatActivations = floatActivations && isQuantized(weight.type);
     if (isQuantized(weight.type)) {
         const auto blocks = static_cast<std::size_t>(weight.cols / kQuantBlock);
         const std::size_t scales = blocks * kGroupRows * (weight.type == DType::Q4_1 ? 4 : 2);

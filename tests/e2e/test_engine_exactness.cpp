@@ -15,17 +15,21 @@ private slots:
     void everyWayGivesTheSameBits_data() {
         QTest::addColumn<QString>("file");
         QTest::addColumn<int>("isa");
+        QTest::addColumn<bool>("floats");
         for (const char* file : {"llama-f32", "llama-f16", "llama-q8_0", "llama-q4_1"})
             for (const auto isa : {kernels::Isa::Portable, kernels::Isa::Avx2, kernels::Isa::Avx512})
                 if (kernels::cpuSupports(isa))
-                    QTest::addRow("%s %s", file, kernels::isaName(isa)) << file << static_cast<int>(isa);
+                    QTest::addRow("%s %s", file, kernels::isaName(isa)) << file << static_cast<int>(isa) << false;
+        QTest::newRow("llama-q4_1, float activations") << "llama-q4_1" << static_cast<int>(kernels::bestIsa()) << true;
     }
     void everyWayGivesTheSameBits() {
         QFETCH(QString, file);
         QFETCH(int, isa);
+        QFETCH(bool, floats);
         api::EngineConfig base =
             EngineHarness::config(std::string(KVSCOPE_TEST_DATA) + "/models/" + file.toStdString() + ".gguf");
         base.isa = static_cast<kernels::Isa>(isa);
+        base.floatActivations = floats;
         const auto requests = exactnessRequests(exactnessPrompts(320, 300), 20);
         const std::string difference = compareWays(allWays(base, 21), requests);
         QVERIFY2(difference.empty(), difference.c_str());

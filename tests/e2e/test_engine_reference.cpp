@@ -5,6 +5,7 @@
 #include <QTest>
 #include <cstdio>
 
+#include "kernels/cpu/cpu_backend.h"
 #include "tests/support/engine_harness.h"
 #include "tests/support/model_reference.h"
 
@@ -43,6 +44,38 @@ private slots:
         compareTexts(harness, reference);
     }
 
+    /// Without the rounding of activations to 8 bits only that of the cache to 16 is left, whatever the weights are.
+    void floatActivationsComeCloser_data() {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<int>("isa");
+        for (const char* name : {"llama-q8_0", "llama-q4_0", "llama-q4_1"})
+            for (const auto isa : {kernels::Isa::Portable, kernels::Isa::Avx2, kernels::Isa::Avx512})
+                if (kernels::cpuSupports(isa))
+                    QTest::addRow("%s %s", name, kernels::isaName(isa)) << QString(name) << static_cast<int>(isa);
+    }
+    void floatActivationsComeCloser() {
+        QFETCH(QString, name);
+        QFETCH(int, isa);
+        const json reference = readReference(dataPath(name.toStdString() + ".json"));
+        Deviation deviations[2];
+        for (const bool floats : {false, true}) {
+            EngineHarness harness;
+            api::EngineConfig config =
+                EngineHarness::config(dataPath(reference["files"][0]["name"].get<std::string>()));
+            config.isa = static_cast<kernels::Isa>(isa);
+            config.floatActivations = floats;
+            harness.load(config);
+            deviations[floats] = deviationOf(harness, reference);
+        }
+        std::printf("%s: rms %.3g, with float activations %.3g; kl %.3g, %.3g\n", QTest::currentDataTag(),
+                    deviations[0].rms(), deviations[1].rms(), deviations[0].klMean(), deviations[1].klMean());
+        const json& tolerance = reference["tolerance"]["f32"];
+        QVERIFY(deviations[1].rms() < 0.1 * deviations[0].rms());
+        QVERIFY(deviations[1].rms() < 0.1 * tolerance["logprob_rms"].get<double>());
+        QVERIFY(deviations[1].largest < 0.1 * tolerance["logprob_max"].get<double>());
+        QVERIFY(deviations[1].klMean() < 0.1 * tolerance["kl_lumped_mean"].get<double>());
+    }
+
 private:
     static api::Prompt promptOf(const json& prompt) {
         if (!prompt.contains("messages"))
@@ -54,7 +87,7 @@ private:
         return dialog;
     }
 
-    static void compareLogits(EngineHarness& harness, const json& reference) {
+    static Deviation deviationOf(EngineHarness& harness, const json& reference) {
         Deviation deviation;
         for (const json& prompt : reference["prompts"]) {
             std::vector<std::int64_t> positions;
@@ -65,6 +98,11 @@ private:
                 if (positions[i] > 0 || prompt["n"] == 1) // the tolerances leave position 0 out
                     deviation.add(prompt["positions"][i], logits[i]);
         }
+        return deviation;
+    }
+
+    static void compareLogits(EngineHarness& harness, const json& reference) {
+        const Deviation deviation = deviationOf(harness, reference);
         const json& tolerance = reference["tolerance"]["f16"];
         const auto against = [&](const char* what, double value) {
             const double limit = tolerance[what].get<double>();

@@ -53,6 +53,9 @@ void rmsNorm(const float* x, const float* weight, float eps, std::int64_t count,
         storePart(out + i, mul(mul(loadPart(x + i, tail), scale), loadPart(weight + i, tail)), tail);
 }
 
+/// Blocks of activations that are nowhere above this are zero: the inverse of their scale would be infinite.
+constexpr float kTiniest = 1e-36f;
+
 void packQuantized(const float* x, const Panel& panel, std::int64_t tile, std::int64_t lane) {
     const std::int64_t blocks = panel.cols / kQuantBlock;
     std::int8_t* quants = panel.quants + tile * panel.cols * kTileRows + lane * 4;
@@ -60,17 +63,23 @@ void packQuantized(const float* x, const Panel& panel, std::int64_t tile, std::i
     for (std::int64_t b = 0; b < blocks; ++b) {
         const F low = load(x + b * kQuantBlock), high = load(x + b * kQuantBlock + 16);
         const float largest = reduceMax(max(abs(low), abs(high)));
-        const float inverse = largest > 0 ? 127.0f / largest : 0.0f;
+        const bool nothing = largest <= kTiniest;
+        const float inverse = nothing ? 0.0f : 127.0f / largest;
         const F q0 = round(mul(low, set1(inverse))), q1 = round(mul(high, set1(inverse)));
-        alignas(64) std::int8_t q[kQuantBlock];
-        storeInt8(q, q0);
-        storeInt8(q + 16, q1);
-        const auto sum = static_cast<std::int32_t>(reduceAdd(add(q0, q1))); // small integers: exact in any order
+        float sum = reduceAdd(add(q0, q1)); // small integers: exact in any order; NaN when a value is infinite or NaN
+        float scale = nothing ? 0.0f : largest / 127.0f;
+        alignas(64) std::int8_t q[kQuantBlock] = {};
+        if (sum == sum && largest < __builtin_inff()) {
+            storeInt8(q, q0);
+            storeInt8(q + 16, q1);
+        } else { // damaged weights: has to reach the logits, where it is noticed
+            scale = __builtin_nanf("");
+            sum = 0;
+        }
         const std::int64_t at = first + b * kTileRows;
-        const float scale = largest / 127.0f;
         panel.scales[at] = scale;
-        panel.minusSums[at] = -sum;
-        panel.scaledSums[at] = scale * static_cast<float>(sum);
+        panel.minusSums[at] = -static_cast<std::int32_t>(sum);
+        panel.scaledSums[at] = scale * sum;
         for (int v = 0; v < kQuantBlock / 4; ++v)
             std::memcpy(quants + (b * (kQuantBlock / 4) + v) * kTileRows * 4, q + 4 * v, 4);
     }

@@ -110,13 +110,61 @@ KV_FN void floatTile(const PackedWeight& weight, const std::byte* group, const P
         acc[r] = add(acc[r], odd[r]);
 }
 
-template <DType Type, int R> void tileRows(const MatmulArgs& args, std::int64_t group, std::int64_t row) {
+/// One column of a quantized block, dequantized as in float32 (one rounding at most), times R activations.
+template <DType Type, int Shift, int R>
+KV_FN void addColumn(const Bytes& bytes, const F& scale, const F& minimum, const float* x, F* acc) {
+    F value;
+    if constexpr (Type == DType::Q8_0)
+        value = mul(scale, toFloat(addInt(bitsOf<Shift, 255>(bytes), setInt(-128))));
+    else if constexpr (Type == DType::Q4_0)
+        value = mul(scale, toFloat(addInt(bitsOf<Shift, 15>(bytes), setInt(-8))));
+    else
+        value = fma(scale, toFloat(bitsOf<Shift, 15>(bytes)), minimum);
+    for (int r = 0; r < R; ++r)
+        acc[r] = fma(value, set1(x[r]), acc[r]);
+}
+
+/// A quantized group with float activations, in the order of floatTile: the same bits as of a float32 weight that holds
+/// the dequantized values.
+template <DType Type, int R>
+KV_FN void dequantizedTile(const PackedWeight& weight, const std::byte* group, const Panel& panel, std::int64_t tile,
+                           std::int64_t rows, F* acc) {
+    constexpr int kFours = Type == DType::Q8_0 ? 8 : 4, kHalves = Type == DType::Q8_0 ? 1 : 2;
+    const std::byte* scales = group;
+    const std::byte* values = group + weight.quantOffset;
+    const float* x = panel.floats + tile * panel.cols * kTileRows + rows;
+    F odd[R];
+    for (int r = 0; r < R; ++r)
+        acc[r] = odd[r] = zero();
+    for (std::int64_t b = 0; b < weight.cols / kQuantBlock; ++b) {
+        const F scale = loadHalf(scales);
+        const F minimum = Type == DType::Q4_1 ? loadHalf(scales + 32) : zero();
+        scales += Type == DType::Q4_1 ? 64 : 32;
+        for (int half = 0; half < kHalves; ++half)
+            for (int v = 0; v < kFours; ++v, x += 4 * kTileRows) {
+                const Bytes raw = loadBytes(values + v * 64);
+                const Bytes four = half == 0 ? raw : highNibbles(raw);
+                addColumn<Type, 0, R>(four, scale, minimum, x, acc);
+                addColumn<Type, 8, R>(four, scale, minimum, x + kTileRows, odd);
+                addColumn<Type, 16, R>(four, scale, minimum, x + 2 * kTileRows, acc);
+                addColumn<Type, 24, R>(four, scale, minimum, x + 3 * kTileRows, odd);
+            }
+        values += kFours * 64;
+    }
+    for (int r = 0; r < R; ++r)
+        acc[r] = add(acc[r], odd[r]);
+}
+
+/// `Floats`: with float activations, whatever the type.
+template <DType Type, bool Floats, int R> void tileRows(const MatmulArgs& args, std::int64_t group, std::int64_t row) {
     const PackedWeight& weight = *args.weight;
     const std::byte* data = weight.data + static_cast<std::size_t>(group) * weight.groupBytes;
     const std::int64_t tile = row / kTileRows, inTile = row % kTileRows;
     F acc[R];
     if constexpr (Type == DType::F32 || Type == DType::F16 || Type == DType::BF16)
         floatTile<Type, R>(weight, data, *args.panel, tile, inTile, acc);
+    else if constexpr (Floats)
+        dequantizedTile<Type, R>(weight, data, *args.panel, tile, inTile, acc);
     else
         quantTile<Type, R>(weight, data, *args.panel, tile, inTile, acc);
     const std::int64_t column = (group - args.firstGroup) * kGroupRows;
@@ -138,37 +186,44 @@ template <DType Type, int R> void tileRows(const MatmulArgs& args, std::int64_t 
 }
 
 /// The rows of one tile in pieces that fit the registers.
-template <DType Type, int R>
+template <DType Type, bool Floats, int R>
 void tilePieces(const MatmulArgs& args, std::int64_t group, std::int64_t row, std::int64_t end) {
     for (; row + R <= end; row += R)
-        tileRows<Type, R>(args, group, row);
+        tileRows<Type, Floats, R>(args, group, row);
     if constexpr (R > 1)
         if (row < end)
-            tilePieces<Type, R - 1>(args, group, row, end);
+            tilePieces<Type, Floats, R - 1>(args, group, row, end);
 }
 
-template <DType Type> void matmulOf(const MatmulArgs& args) {
+template <DType Type, bool Floats> void matmulOf(const MatmulArgs& args) {
     for (std::int64_t group = args.firstGroup; group < args.lastGroup; ++group)
         for (std::int64_t row = args.firstRow; row < args.lastRow; row += kTileRows) {
             const std::int64_t end = row + kTileRows < args.lastRow ? row + kTileRows : args.lastRow;
-            tilePieces<Type, kMatmulRows>(args, group, row, end);
+            tilePieces<Type, Floats, kMatmulRows>(args, group, row, end);
         }
+}
+
+template <DType Type> void matmulQuantized(const MatmulArgs& args) {
+    if (args.weight->floatActivations)
+        matmulOf<Type, true>(args);
+    else
+        matmulOf<Type, false>(args);
 }
 
 void matmul(const MatmulArgs& args) {
     switch (args.weight->type) {
     case DType::F32:
-        return matmulOf<DType::F32>(args);
+        return matmulOf<DType::F32, true>(args);
     case DType::F16:
-        return matmulOf<DType::F16>(args);
+        return matmulOf<DType::F16, true>(args);
     case DType::BF16:
-        return matmulOf<DType::BF16>(args);
+        return matmulOf<DType::BF16, true>(args);
     case DType::Q8_0:
-        return matmulOf<DType::Q8_0>(args);
+        return matmulQuantized<DType::Q8_0>(args);
     case DType::Q4_0:
-        return matmulOf<DType::Q4_0>(args);
+        return matmulQuantized<DType::Q4_0>(args);
     case DType::Q4_1:
-        return matmulOf<DType::Q4_1>(args);
+        return matmulQuantized<DType::Q4_1>(args);
     }
 }
 

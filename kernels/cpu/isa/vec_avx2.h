@@ -170,6 +170,12 @@ KV_FN Bytes lowNibbles(Bytes x) {
     const __m256i mask = _mm256_set1_epi8(15);
     return {_mm256_and_si256(x.a, mask), _mm256_and_si256(x.b, mask)};
 }
+/// Bits [Shift, Shift + 8) & Mask of each lane: one of the four bytes of a row, or half of one.
+template <int Shift, int Mask> KV_FN I bitsOf(Bytes x) {
+    const __m256i mask = _mm256_set1_epi32(Mask);
+    return {_mm256_and_si256(_mm256_srli_epi32(x.a, Shift), mask),
+            _mm256_and_si256(_mm256_srli_epi32(x.b, Shift), mask)};
+}
 KV_FN Bytes highNibbles(Bytes x) {
     const __m256i mask = _mm256_set1_epi8(15);
     return {_mm256_and_si256(_mm256_srli_epi16(x.a, 4), mask), _mm256_and_si256(_mm256_srli_epi16(x.b, 4), mask)};

@@ -136,6 +136,10 @@ KV_FN Bytes loadBytes(const void* p) {
 KV_FN Bytes lowNibbles(Bytes a) {
     return _mm512_and_si512(a, _mm512_set1_epi8(15));
 }
+/// Bits [Shift, Shift + 8) & Mask of each lane: one of the four bytes of a row, or half of one.
+template <int Shift, int Mask> KV_FN I bitsOf(Bytes a) {
+    return _mm512_and_si512(_mm512_srli_epi32(a, Shift), _mm512_set1_epi32(Mask));
+}
 KV_FN Bytes highNibbles(Bytes a) {
     return _mm512_and_si512(_mm512_srli_epi16(a, 4), _mm512_set1_epi8(15));
 }

@@ -250,6 +250,16 @@ KV_FN Bytes lowNibbles(Bytes a) {
         a.v[i] &= 0x0f0f0f0fu;
     return a;
 }
+/// Bits [Shift, Shift + 8) & Mask of each lane: one of the four bytes of a row, or half of one.
+template <int Shift, int Mask> KV_FN I bitsOf(const Bytes& a) {
+    I r;
+    KV_EACH {
+        U4 u;
+        std::memcpy(&u, a.v + 4 * i, sizeof u);
+        r.v[i] = (I4)((u >> Shift) & static_cast<std::uint32_t>(Mask));
+    }
+    return r;
+}
 KV_FN Bytes highNibbles(Bytes a) {
     for (int i = 0; i < 16; ++i)
         a.v[i] = (a.v[i] >> 4) & 0x0f0f0f0fu;
