@@ -6,6 +6,10 @@
 #include <fstream>
 #include <string_view>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "app/cli/answer_json.h"
 #include "app/cli/command.h"
 
@@ -20,7 +24,6 @@ struct UnbuiltOption {
     const char* accepted;
 };
 constexpr std::array kUnbuiltOptions = {
-    UnbuiltOption{"--activations", "native"},
     UnbuiltOption{"--allocator", "paged"},
     UnbuiltOption{"--contiguous-reserve", ""},
     UnbuiltOption{"--kv-cache-dtype", "auto,f16"},
@@ -67,6 +70,8 @@ std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb) {
     verb.add_option("--model", o->model, "Model file (GGUF)")->required()->group(group);
     add(verb.add_option("--backend", o->backend, "auto, cpu"));
     add(verb.add_option("--isa", o->isa, "Instruction set: auto, portable, avx2, avx512"));
+    add(verb.add_option("--activations", o->activations,
+                        "native, or f32: dequantized weights and float activations (slow)"));
     add(verb.add_option("--threads", o->threads, "Kernel threads; 0 = all cores"));
     add(verb.add_option("--block-size", o->blockSize, "Tokens per KV block: 8, 16, 32, 64"));
     add(verb.add_option("--num-blocks", o->numBlocks, "Blocks of the pool; 0 = by memory"));
@@ -115,6 +120,9 @@ api::EngineConfig EngineOptions::config() const {
         c.isa = kernels::Isa::Avx512;
     else if (isa != "auto")
         throw UsageError("--isa must be auto, portable, avx2 or avx512.");
+    if (activations != "native" && activations != "f32")
+        throw UsageError("--activations must be native or f32.");
+    c.floatActivations = activations == "f32";
     c.threads = threads;
     c.blockSize = blockSize;
     c.numBlocks = numBlocks;
@@ -131,6 +139,27 @@ api::EngineConfig EngineOptions::config() const {
     return c;
 }
 
+CommandError EngineOptions::statsNotWritten() const {
+    return CommandError("Cannot write '" + statsFile + "'; check that its folder exists, may be written to, and " +
+                        "that the disk is not full.");
+}
+
+void EngineOptions::checkStatsFile() const {
+    if (statsFile.empty())
+        return;
+    struct stat info {};
+    if (::stat(statsFile.c_str(), &info) == 0) { // not opened: it may be a pipe, or hold something until the run ends
+        if (S_ISDIR(info.st_mode) || ::access(statsFile.c_str(), W_OK) != 0)
+            throw statsNotWritten();
+        return;
+    }
+    const int file = ::open(statsFile.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0)
+        throw statsNotWritten();
+    ::close(file);
+    ::unlink(statsFile.c_str());
+}
+
 void EngineOptions::writeStats(const api::Engine& engine) const {
     if (statsFile.empty())
         return;
@@ -138,8 +167,7 @@ void EngineOptions::writeStats(const api::Engine& engine) const {
     out << statsJson(engine.stats(), engine.model()).dump(2) << '\n';
     out.flush();
     if (!out)
-        throw CommandError("Cannot write '" + statsFile + "'; check that its folder exists, may be written to, and " +
-                           "that the disk is not full.");
+        throw statsNotWritten();
 }
 
 } // namespace kvscope::cli

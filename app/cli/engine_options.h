@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/cli/command.h"
 #include "engine/api/engine.h"
 
 namespace kvscope::cli {
@@ -15,6 +16,7 @@ struct EngineOptions {
     std::string model;
     std::string isa = "auto";
     std::string backend = "auto";
+    std::string activations = "native";
     int threads = 0;
     int blockSize = 16;
     std::int64_t numBlocks = 0;
@@ -33,9 +35,14 @@ struct EngineOptions {
 
     /// Checks the values. UsageError names the option that is wrong or not supported yet.
     api::EngineConfig config() const;
+    /// `--stats`: CommandError when the file cannot be written, before a long run finds out.
+    void checkStatsFile() const;
     /// `--stats`: the counters of the run that has ended, if they were asked for. CommandError when they cannot be
     /// written.
     void writeStats(const api::Engine& engine) const;
+
+private:
+    CommandError statsNotWritten() const;
 };
 
 /// Adds the options to a verb; the result lives as long as the verb's run function keeps it.

@@ -8,6 +8,7 @@
 #include "app/cli/engine_options.h"
 #include "app/cli/generate_line.h"
 #include "app/cli/generate_runner.h"
+#include "app/cli/interrupt.h"
 #include "app/cli/json_input.h"
 #include "engine/model/unicode.h"
 
@@ -168,12 +169,16 @@ int runGenerate(const Options& given) {
                           })
                                         : GenerateRunner::OnText());
     readPrompts(o, runner);
+    o.engine->checkStatsFile();
+    const Interrupt interrupt;
     api::Engine engine({clock, runner, nullptr, nullptr, {}, {}});
-    if (auto ok = engine.load(config); !ok)
+    if (auto ok = engine.load(config, Interrupt::flag()); !ok) {
+        interrupt.passOn();
         throw CommandError(ok.error());
+    }
     int status = 0;
     bool poolPrinted = false;
-    runner.run(engine, [&](const GenerateResult& result) {
+    const auto give = [&](const GenerateResult& result) {
         const Error* error = failure(result);
         if (o.asJson)
             printJson(resultJson(result));
@@ -188,8 +193,17 @@ int runGenerate(const Options& given) {
                 printPool(engine.model());
             printFigures(*result.answer);
         }
-    });
+    };
+    try {
+        runner.run(engine, give, Interrupt::flag());
+    } catch (const CommandError&) { // the answers cannot be written; the counters perhaps can
+        o.engine->writeStats(engine);
+        throw;
+    }
     o.engine->writeStats(engine);
+    if (interrupt.asked())
+        std::fprintf(stderr, "Interrupted; the answers are as far as they came.\n");
+    interrupt.passOn();
     if (engine.faulted())
         throw CommandError("The engine stopped because of an internal fault; see the answers' errors.");
     return status;

@@ -156,17 +156,18 @@ const std::map<std::string, Reader>& lineReaders() {
 }
 
 void checkPromptCount(const json& line) {
-    const int prompts = static_cast<int>(line.contains("prompt")) + static_cast<int>(line.contains("prompt_ids")) +
-                        static_cast<int>(line.contains("messages"));
-    if (line.contains("fork_of")) {
-        if (line.contains("messages"))
+    const auto given = [&](const char* field) { return line.contains(field) && !line[field].is_null(); };
+    const int prompts =
+        static_cast<int>(given("prompt")) + static_cast<int>(given("prompt_ids")) + static_cast<int>(given("messages"));
+    if (given("fork_of")) {
+        if (given("messages"))
             throw BadField{"A fork goes on with 'prompt' or 'prompt_ids', not with 'messages'."};
         if (prompts > 1)
             throw BadField{"Give one of 'prompt' and 'prompt_ids'."};
     } else if (prompts != 1) {
         throw BadField{"Give exactly one of 'prompt', 'prompt_ids' and 'messages'."};
     }
-    if (line.contains("fork_at") && !line.contains("fork_of"))
+    if (given("fork_at") && !given("fork_of"))
         throw BadField{"'fork_at' needs 'fork_of'."};
 }
 
@@ -181,6 +182,9 @@ Result<api::DialogPrompt> parseMessages(const json& messages) {
         if (!message.is_object() || !message.contains("role") || !message["role"].is_string() ||
             !message.contains("content"))
             return wrong("Each message needs a 'role' and a 'content'.");
+        for (const char* calls : {"tool_calls", "function_call"}) // left out, they would silently change the dialog
+            if (const auto call = message.find(calls); call != message.end() && !call->is_null() && !call->empty())
+                return wrong(std::string("Messages with '") + calls + "' are not supported yet; write them as text.");
         api::DialogMessage out;
         out.role = message["role"].get<std::string>();
         const json& content = message["content"];
@@ -193,7 +197,7 @@ Result<api::DialogPrompt> parseMessages(const json& messages) {
                     return wrong("Only parts of type 'text' are supported in a message's content.");
                 out.content += part["text"].get<std::string>();
             }
-        } else {
+        } else if (!content.is_null()) { // null: a message without text
             return wrong("A message's 'content' must be text or a list of text parts.");
         }
         dialog.messages.push_back(std::move(out));
@@ -207,6 +211,8 @@ Result<GenerateLine> parseGenerateLine(const json& line, const GenerateLine& def
     GenerateLine out = defaults;
     try {
         for (const auto& [field, value] : line.items()) {
+            if (value.is_null()) // as if it were not there
+                continue;
             auto reader = lineReaders().find(field);
             if (reader == lineReaders().end()) {
                 reader = samplingReaders().find(field);

@@ -30,11 +30,11 @@ struct GenerateLine {
     std::optional<std::int32_t> repeat; ///< runs one after another, numbered in their ids; none = once, unnumbered
 };
 
-/// Reads a --batch line. Fields that are absent keep the values of `defaults` (sampling options of the command line).
-/// Errors name the field: an unknown one too, since a misspelt setting would silently not apply.
+/// Reads a --batch line. Fields that are absent or null keep the values of `defaults` (sampling options of the command
+/// line). Errors name the field: an unknown one too, since a misspelt setting would silently not apply.
 Result<GenerateLine> parseGenerateLine(const nlohmann::json& line, const GenerateLine& defaults);
 
-/// A list of OpenAI-style messages: [{role, content}]; content is text or a list of text parts.
+/// A list of OpenAI-style messages: [{role, content}]; content is text, a list of text parts, or null (no text).
 Result<api::DialogPrompt> parseMessages(const nlohmann::json& messages);
 
 /// The seed of the i-th of n answers: the request's own for the first, a hash of (seed, i) for the others.

@@ -32,9 +32,14 @@ void GenerateRunner::add(Result<GenerateLine> line, nlohmann::json id) {
     m_lines.push_back(std::move(entry));
 }
 
-void GenerateRunner::run(api::Engine& engine, const OnResult& onResult) {
+void GenerateRunner::run(api::Engine& engine, const OnResult& onResult, const std::atomic<bool>* interrupted) {
     resolveReferences();
     while (m_nextLine < m_lines.size()) {
+        if (interrupted && interrupted->load(std::memory_order_relaxed)) {
+            interrupt(engine);
+            giveOut(onResult);
+            return;
+        }
         const bool started = startReady(engine);
         sendCancels(engine);
         if (engine.hasWork()) {
@@ -183,6 +188,27 @@ void GenerateRunner::endStuck() {
     m_open.clear();
 }
 
+void GenerateRunner::interrupt(api::Engine& engine) {
+    for (const std::size_t index : m_open) {
+        Line& line = m_lines[index];
+        line.cut = true;
+        if (line.jobs.empty())
+            line.error = Error{ErrorCode::Cancelled, "The program was interrupted before this line was started."};
+    }
+    m_open.clear();
+    for (std::size_t i = 0; i < m_jobs.size(); ++i) {
+        Job& job = m_jobs[i];
+        if (job.state == Job::State::Running)
+            engine.cancel(requestOf(i));
+        if (job.state != Job::State::Pending)
+            continue;
+        api::Answer never; // a sample that waited for the first one
+        never.id = requestOf(i);
+        never.reason = api::FinishReason::Cancelled;
+        onEvent(api::FinishedEvent{std::move(never)});
+    }
+}
+
 nlohmann::json GenerateRunner::resultId(const Line& line, std::size_t repetition) const {
     if (!line.spec.repeat || line.error || line.spec.id.is_null())
         return line.spec.id;
@@ -198,9 +224,9 @@ void GenerateRunner::giveOut(const OnResult& onResult) {
             result.id = resultId(line, 0);
             result.error = line.error;
             onResult(result);
-        } else if (!giveOutRepetition(line, onResult)) {
-            return;
         } else if (m_nextRepetition * line.samples() < line.runs()) {
+            if (!giveOutRepetition(line, onResult))
+                return;
             continue;
         }
         ++m_nextLine;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -34,7 +35,8 @@ public:
     /// A line, or the reason why it could not be read. Call in input order, before `run`.
     void add(Result<GenerateLine> line, nlohmann::json id);
     /// Runs everything. Results come in input order, each as soon as all before it are out.
-    void run(api::Engine& engine, const OnResult& onResult);
+    /// When `interrupted` becomes true, what runs is cancelled and what has not begun answers an error.
+    void run(api::Engine& engine, const OnResult& onResult, const std::atomic<bool>* interrupted = nullptr);
 
     void onEvent(const api::Event& event) override;
 
@@ -54,9 +56,12 @@ private:
         std::size_t ended = 0;                    ///< of those
         std::optional<Error> error;               ///< it never becomes a request
         bool keepForFork = false;
+        bool cut = false; ///< interrupted: no further repetition is made
 
         std::size_t samples() const { return static_cast<std::size_t>(spec.samples); }
-        std::size_t runs() const { return samples() * static_cast<std::size_t>(spec.repeat.value_or(1)); }
+        std::size_t runs() const {
+            return cut ? jobs.size() : samples() * static_cast<std::size_t>(spec.repeat.value_or(1));
+        }
         bool over() const { return error || ended == runs(); }
     };
 
@@ -68,6 +73,7 @@ private:
     void start(api::Engine& engine, std::size_t index);
     void sendCancels(api::Engine& engine);
     void endStuck();
+    void interrupt(api::Engine& engine);
     void giveOut(const OnResult& onResult);
     bool giveOutRepetition(Line& line, const OnResult& onResult);
     nlohmann::json resultId(const Line& line, std::size_t repetition) const;

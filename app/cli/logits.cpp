@@ -6,6 +6,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/engine_options.h"
+#include "app/cli/interrupt.h"
 #include "engine/api/engine.h"
 
 namespace kvscope::cli {
@@ -182,11 +183,17 @@ int runLogits(const Options& o) {
     }
     MonotonicClock clock;
     Collector collector;
+    o.engine->checkStatsFile();
+    const Interrupt interrupt;
     api::Engine engine({clock, collector, nullptr, nullptr, {}, {}});
-    if (auto ok = engine.load(config); !ok)
+    if (auto ok = engine.load(config, Interrupt::flag()); !ok) {
+        interrupt.passOn();
         throw CommandError(ok.error());
+    }
     std::int64_t number = 0;
     for (const Result<Query>& query : queries) {
+        if (interrupt.asked())
+            break;
         const Result<json> answer = query ? ask(engine, collector, *query, number++) : tl::unexpected(query.error());
         if (!answer && o.linesFile.empty())
             throw CommandError(answer.error());
@@ -198,6 +205,7 @@ int runLogits(const Options& o) {
             printReadable(*answer);
     }
     o.engine->writeStats(engine);
+    interrupt.passOn();
     return 0;
 }
 

@@ -2,8 +2,10 @@
 //
 // kvscope-cli as a program: exit status, what goes to which stream, batches.
 #include <QElapsedTimer>
+#include <QFile>
 #include <QProcess>
 #include <QTest>
+#include <csignal>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
@@ -73,7 +75,16 @@ private slots:
         unbuilt("--window-policy", "trim");
         unbuilt("--host-cache-bytes", "1000");
         unbuilt("--scheduling-policy", "short-first");
-        unbuilt("--activations", "f32");
+        unbuilt("--contiguous-reserve", "model");
+        unbuilt("--kv-rotation", "on");
+        unbuilt("--kv-skip-layers", "2");
+        unbuilt("--sinks", "4");
+        unbuilt("--window", "64");
+        unbuilt("--long-prefill-token-threshold", "64");
+        unbuilt("--max-long-partial-prefills", "1");
+        unbuilt("--log-blocks", "x.jsonl");
+        unbuilt("--load-snapshot", "s");
+        unbuilt("--db", "x.db");
         unbuilt("--backend", "cuda");
         unbuilt("--save-snapshot", "s");
         QTest::newRow("eager") << QStringList{"--prompt", "x", "--enforce-eager"} << 2 << "--enforce-eager";
@@ -84,6 +95,7 @@ private slots:
         QTest::newRow("bias form") << QStringList{"--prompt", "x", "--logit-bias", "99999999999:3"} << 2
                                    << "--logit-bias";
         QTest::newRow("bias id") << QStringList{"--prompt", "x", "--logit-bias", "99999:3"} << 1 << "99999";
+        QTest::newRow("activations") << QStringList{"--prompt", "x", "--activations", "f16"} << 2 << "--activations";
         QTest::newRow("value") << QStringList{"--prompt", "x", "--block-size", "24"} << 2 << "--block-size";
         QTest::newRow("no prompt") << QStringList{} << 2 << "--prompt";
         QTest::newRow("two prompts") << QStringList{"--prompt", "x", "--prompt-ids", "1"} << 2 << "--prompt-ids";
@@ -101,6 +113,12 @@ private slots:
         QCOMPARE(std::count(o.err.begin(), o.err.end(), '\n'), 1);
         if (status == 2)
             QVERIFY(o.out.empty());
+        if (QString(QTest::currentDataTag()).startsWith("--")) { // an option of the engine: logits has it too
+            const QStringList engine = arguments.mid(2);
+            const Outcome logits = run(QStringList{"logits", "--model", m_model, "--prompt-ids", "1"} + engine);
+            QCOMPARE(logits.status, 2);
+            QCOMPARE(logits.err, o.err);
+        }
     }
 
     void optionsThatNameWhatIsDoneAnywayAreAccepted() {
@@ -237,7 +255,7 @@ nonsense
     }
 
     void verbsThatAreNotBuiltAreNamed() {
-        for (const char* verb : {"bench", "eval", "trace", "plan", "import", "snapshots", "serve"}) {
+        for (const char* verb : {"bench", "eval", "trace", "plan", "snapshots", "serve"}) {
             const Outcome o = run({verb, "--whatever"});
             QCOMPARE(o.status, 2);
             QCOMPARE(o.err, std::string(verb) + " is not supported yet.\n");
@@ -281,6 +299,67 @@ nonsense
         QCOMPARE(stats["tokens"]["prefill"].get<int>(), 4);
         QCOMPARE(stats["requests"]["finished"].get<int>(), 1);
         QVERIFY(stats["phases_ms"]["step"].get<double>() > 0);
+    }
+
+    void nullIsAsIfItWereNotThere() {
+        const auto answers = batch(R"({"id": null, "prompt": "Say:", "stop": null, "max_tokens": 1, "after": null}
+{"id": 1, "prompt": null, "prompt_ids": [1], "messages": null, "fork_of": null, "max_tokens": 1}
+{"id": 2, "messages": [{"role": "user", "content": "Say:"}, {"role": "assistant", "content": null}], "max_tokens": 1}
+{"id": 3, "prompt": null}
+{"id": 4, "messages": [{"role": "assistant", "content": null, "tool_calls": [{"id": "x"}]}]}
+)");
+        QCOMPARE(answers.size(), std::size_t(5));
+        QVERIFY(!answers[0].contains("id"));
+        for (std::size_t i = 0; i < 3; ++i)
+            QVERIFY2(answers[i]["token_ids"].size() == 1, answers[i].dump().c_str());
+        QVERIFY(answers[3]["error"]["message"].get<std::string>().find("'prompt'") != std::string::npos);
+        QVERIFY(answers[4]["error"]["message"].get<std::string>().find("tool_calls") != std::string::npos);
+    }
+
+    void aStatsFileThatCannotBeWrittenIsSaidBeforeTheRun() {
+        for (const char* path : {"/nonexistent/stats.json", "/proc/stats.json", "/"})
+            for (const QStringList& verb :
+                 {QStringList{"generate", "--prompt", "x"}, {"logits", "--prompt-ids", "1"}}) {
+                const Outcome o = run(verb + QStringList{"--model", m_model, "--json", "--stats", path});
+                QCOMPARE(o.status, 1);
+                QVERIFY2(o.out.empty() && o.err.find(path) != std::string::npos, o.err.c_str());
+            }
+        const QString unused = QString::fromStdString(m_dir.file("unused.json"));
+        QCOMPARE(run({"generate", "--prompt", "x", "--model", "/nonexistent.gguf", "--stats", unused}).status, 1);
+        QVERIFY(!QFile::exists(unused)); // looking did not leave a file behind
+    }
+
+    void anInterruptedRunGivesOutWhatItHasWithItsCounters_data() {
+        QTest::addColumn<int>("signal");
+        QTest::newRow("SIGINT") << SIGINT;
+        QTest::newRow("SIGTERM") << SIGTERM;
+    }
+    void anInterruptedRunGivesOutWhatItHasWithItsCounters() {
+        QFETCH(int, signal);
+        const QString stats = QString::fromStdString(m_dir.file("interrupted.json"));
+        const QString path = QString::fromStdString(m_dir.file("endless.jsonl"));
+        std::ofstream(path.toStdString()) << R"({"id": "quick", "prompt": "Say:", "max_tokens": 1}
+{"id": "long", "prompt": "Say:", "repeat": 2000000}
+{"id": "never", "prompt": "Say:", "after": "long"}
+)";
+        QProcess process;
+        process.start(QStringLiteral(KVSCOPE_BIN_DIR "/kvscope-cli"),
+                      {"generate", "--model", m_model, "--threads", "1", "--batch", path, "--json", "--stats", stats});
+        QVERIFY(process.waitForReadyRead(60000)); // it answers
+        ::kill(static_cast<pid_t>(process.processId()), signal);
+        QVERIFY(process.waitForFinished(60000));
+        QCOMPARE(process.exitStatus(), QProcess::CrashExit); // shells and scripts see the signal
+        QCOMPARE(process.exitCode(), signal);
+        Outcome o;
+        o.out = process.readAllStandardOutput().toStdString();
+        const auto answers = o.lines(); // every line is whole
+        QCOMPARE(answers.front()["id"].get<std::string>(), std::string("quick"));
+        QCOMPARE(answers.back()["id"].get<std::string>(), std::string("never"));
+        QCOMPARE(answers.back()["error"]["code"].get<std::string>(), std::string("cancelled"));
+        std::ifstream in(stats.toStdString());
+        const json counters = json::parse(in);
+        QVERIFY(counters["requests"]["finished"].get<std::size_t>() >= answers.size() - 2);
+        QVERIFY(process.readAllStandardError().startsWith("Interrupted"));
     }
 
     void logitsOfPositionsAndLines() {
