@@ -178,7 +178,7 @@ void Desktop::frame() {
 
 /// Forty looks a second at what the other threads have to say, only while something is under way.
 void Desktop::retime() {
-    const bool busy = m_loading || m_saves > 0 || m_chat.anyRunning() || m_bridge.waiting();
+    const bool busy = m_loading || m_saves > 0 || m_chat.anyRunning() || m_chat.answering() || m_bridge.waiting();
     const int wanted = !m_shown ? kHiddenMs : busy ? kFrameMs : kIdleMs;
     if (m_frame.interval() != wanted)
         m_frame.setInterval(wanted);

@@ -183,7 +183,7 @@ int MessageItem::placeReceipt(const ChatMessage& message, int left, int y) {
         return y;
     const int boxWidth = std::min(kMeasure, m_width - left);
     const int height = kDetailsPadding * 2 +
-                       wrappedHeight(words::receiptCause(message.receipt->cache), textFont(TextRole::Table),
+                       wrappedHeight(words::receiptCause(*message.receipt), textFont(TextRole::Table),
                                      lineHeight(TextRole::Table), boxWidth - 2 * kDetailsPadding - 24) +
                        8 + factsHeight(receiptFacts(message), boxWidth - 2 * kDetailsPadding, kFactNames);
     m_detailsRect = QRect(left, y + 4, boxWidth, height);

@@ -210,7 +210,7 @@ void MessageItem::paintDetails(QPainter& painter, QPoint origin, const MessageLo
     const int line = lineHeight(TextRole::Table);
     paintIcon(painter, QRect(inside.left(), inside.top(), 16, line), Icon::Info, 16,
               words::receiptWarns(cache) ? t.warn : t.text3, look.devicePixelRatio);
-    const QString cause = words::receiptCause(cache);
+    const QString cause = words::receiptCause(*message.receipt);
     const QRect sentence(inside.left() + 24, inside.top(), inside.width() - 24, line);
     paintWrapped(painter, sentence, cause, textFont(TextRole::Table), line, t.text1);
     const int used = wrappedHeight(cause, textFont(TextRole::Table), line, sentence.width()) + 8;

@@ -191,6 +191,11 @@ void ChatController::submit(ChatSession& s) {
 }
 
 void ChatController::stop() {
+    if (m_current->checking.valid()) { // nothing was sent yet
+        m_current->checking = RequestId();
+        emit sendFailed(std::exchange(m_current->checkedText, {}), tr("Stopped before it was sent."));
+        emit stateChanged();
+    }
     if (!m_current->request.valid())
         return;
     m_current->stopAsked = true;

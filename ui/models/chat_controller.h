@@ -35,7 +35,8 @@ public:
     bool canSend() const { return m_modelReady && m_current->ready(); }
     /// Messages of the shown chat can be changed: they are here, no answer is being written.
     bool canChange() const { return m_current->ready(); }
-    bool answering() const { return m_current->request.valid(); }
+    /// A message is under way: it is counted, or its answer is.
+    bool answering() const { return m_current->request.valid() || m_current->checking.valid(); }
     bool anyRunning() const { return !m_running.empty(); }
     /// Rate of all answers that are being written; 0 = none.
     double tokensPerSecond() const;

@@ -45,6 +45,7 @@ public:
         config.threads = 1;
         m_desktop = std::make_unique<Desktop>(*m_folder, m_dir.path(), config);
         QSignalSpy loaded(m_desktop.get(), &Desktop::loaded);
+        m_desktop->chat().setAutoTitles(false); // a title would run beside what is measured here
         m_desktop->start();
         if (!loaded.wait(kAnswerMs))
             qFatal("the model did not load");

@@ -268,7 +268,7 @@ private slots:
         QSignalSpy asked(&c.chat, &ChatController::overLong);
         const QString text = QString(600, QLatin1Char('x')); // a token each
         QVERIFY(c.chat.send(text));
-        QVERIFY(!c.chat.canSend()); // it is being counted
+        QVERIFY(!c.chat.canSend() && c.chat.answering()); // it is being counted
         c.finish();
         QCOMPARE(asked.size(), 1);
         QCOMPARE(c.rows().size(), 0); // nothing was sent, nothing stored
@@ -293,6 +293,18 @@ private slots:
         c.finish();
         QCOMPARE(c.rows().size(), 2);
         QVERIFY(c.last().error.isEmpty());
+    }
+
+    void stoppedWhileItIsCounted() {
+        EngineChat c(m_model, 64, 256);
+        QSignalSpy back(&c.chat, &ChatController::sendFailed);
+        c.chat.send(QString(250, QLatin1Char('x')));
+        c.chat.stop();
+        c.finish();
+        QCOMPARE(back.size(), 1);
+        QCOMPARE(back[0][0].toString().size(), 250);
+        QCOMPARE(c.rows().size(), 0);
+        QVERIFY(c.chat.canSend());
     }
 
     void aLargerWindowTakesIt() {

@@ -284,6 +284,18 @@ private slots:
         p.neededBlocks = 12;
         p.availableBlocks = 9;
         QCOMPARE(waitingLine(p), QStringLiteral("Waiting: needs 12 blocks, 9 are available"));
+        Receipt evicted;
+        evicted.cache.missReason = api::MissReason::Evicted;
+        QCOMPARE(receiptCause(evicted), receiptCause(evicted.cache)); // nobody knows any more
+        evicted.evictedBy = QStringLiteral("Chat B");
+        evicted.evictedAgoMs = 4 * 60 * 1000;
+        QVERIFY2(receiptCause(evicted).contains(QStringLiteral("evicted by “Chat B” 4")),
+                 qPrintable(receiptCause(evicted)));
+        QCOMPARE(tooLongLine(5120, 4096),
+                 QStringLiteral("Needs 5,120 tokens, the window holds 4,096. Nothing is sent yet."));
+        QCOMPARE(titleFromAnswer(QStringLiteral("\n**Title: \"A walk\"**\nmore")), QStringLiteral("A walk"));
+        QCOMPARE(titleFromAnswer(QStringLiteral("步行。")), QStringLiteral("步行"));
+        QVERIFY(titleFromAnswer(QString(200, QLatin1Char('x'))).isEmpty());
         ChatMessage m = message(MessageRole::Assistant, "x", MessageStatus::Interrupted);
         m.tokens.resize(212);
         QCOMPARE(endLine(m), QStringLiteral("Interrupted after 212 tokens"));
