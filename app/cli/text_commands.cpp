@@ -203,6 +203,7 @@ int runDetokenize(const DetokenizeOptions& o) {
 /// What a line or the command line asks to be rendered.
 struct RenderJob {
     std::shared_ptr<const model::ChatTemplate> chatTemplate;
+    std::string noTemplate = "Give a template in the line, or --model or --template."; ///< why there is none
     OrderedJson messages;
     OrderedJson variables = OrderedJson::object();
     OrderedJson modelVariables = OrderedJson::object(); ///< bos_token, eos_token: only for the model's own template
@@ -260,7 +261,7 @@ Result<json> renderLine(RenderJob job, LineFields& fields) {
         job.modelVariables = OrderedJson::object();
     }
     if (!job.chatTemplate)
-        return tl::unexpected(wrongLine("Give a template in the line, or --model or --template."));
+        return tl::unexpected(Error{ErrorCode::Template, job.noTemplate});
     job.messages = fields.take("messages").value_or(OrderedJson());
     const auto generation = fields.flag("add_generation_prompt", job.addGenerationPrompt);
     if (!generation)
@@ -293,9 +294,13 @@ RenderJob jobFromOptions(const RenderOptions& o) {
     job.now = model::localTimeNow();
     if (!o.model.empty()) {
         const model::Vocabulary vocabulary = valueOrThrow(readVocabulary(o.model));
+        auto compiled = model::ChatTemplate::compile(vocabulary.chatTemplate);
         if (vocabulary.chatTemplate.empty())
-            throw CommandError("'" + o.model + "' has no chat template; give one with --template.");
-        job.chatTemplate = valueOrThrow(model::ChatTemplate::compile(vocabulary.chatTemplate));
+            job.noTemplate = "'" + o.model + "' has no chat template; give one with --template.";
+        else if (compiled)
+            job.chatTemplate = std::move(*compiled);
+        else
+            job.noTemplate = compiled.error().message; // lines may bring their own
         const auto text = [&](TokenId id) {
             return model::toValidUtf8(vocabulary.tokens[static_cast<std::size_t>(id)]);
         };
@@ -325,6 +330,8 @@ int runRender(const RenderOptions& o) {
     RenderJob job = jobFromOptions(o);
     if (!o.linesFile.empty())
         return answerLines(o.linesFile, [&](LineFields& fields) { return renderLine(job, fields); });
+    if (!job.chatTemplate)
+        throw CommandError(job.noTemplate);
     job.messages = readJsonFile<OrderedJson>(o.chatFile);
     const json answer = valueOrThrow(render(job));
     if (o.asJson)

@@ -90,6 +90,11 @@ void Desktop::connectWindow() {
     });
     connect(&w, &ui::MainWindow::saveSessionRequested, this, &Desktop::saveSession);
     connect(&w, &ui::MainWindow::saveReportRequested, this, &Desktop::saveReport);
+    connect(&w, &ui::MainWindow::templateChosen, this, &Desktop::chooseTemplate);
+    connect(&w, &ui::MainWindow::promptTokensRequested, this, [this](qint64 key, const api::DialogPrompt& dialog) {
+        m_engine.queryPrompt(key, dialog);
+        retime();
+    });
     connect(&w, &ui::MainWindow::storeRetryRequested, this, [this] { m_store.retry(); });
     connect(&w, &ui::MainWindow::shownChanged, this, [this](bool shown) {
         m_shown = shown;
@@ -128,6 +133,7 @@ void Desktop::connectWindow() {
 
 void Desktop::start() {
     m_chat.start();
+    readTemplateChoices();
     m_models.rescan();
     m_window->show();
     const QString model = modelToLoad();
@@ -155,6 +161,7 @@ QString Desktop::modelToLoad() const {
 void Desktop::loadModel(const QString& path) {
     m_models.addFile(path);
     m_config.modelPath = QFileInfo(path).absoluteFilePath().toStdString();
+    m_config.chatTemplate = m_templates.value(QString::fromStdString(m_config.modelPath)).toStdString();
     m_loading = true;
     m_engine.load(m_config);
     retime();
@@ -205,13 +212,47 @@ void Desktop::onLoaded(const api::ModelInfo& info) {
     m_bridge.setTokenizer(info.fingerprint);
     const QFileInfo file(QString::fromStdString(info.path));
     m_settings.setValue(QStringLiteral("model/last"), file.absoluteFilePath());
-    store::StoredModel model;
-    model.path = info.path;
-    model.size = info.fileBytes;
-    model.modified = file.lastModified().toSecsSinceEpoch();
-    model.fingerprint = info.fingerprint;
-    m_store.noteModel(std::move(model));
+    m_model = info;
+    noteModel();
     emit loaded(info);
+}
+
+// ---- templates ----
+
+void Desktop::noteModel() {
+    store::StoredModel model;
+    model.path = m_model.path;
+    model.size = m_model.fileBytes;
+    model.modified = QFileInfo(QString::fromStdString(m_model.path)).lastModified().toSecsSinceEpoch();
+    model.fingerprint = m_model.fingerprint;
+    model.templateChoice = m_templates.value(QString::fromStdString(m_model.path)).toStdString();
+    m_store.noteModel(std::move(model));
+}
+
+/// The first model may be loaded before the database has answered: then its template follows.
+void Desktop::readTemplateChoices() {
+    m_bridge.listModels([this](Result<std::vector<store::StoredModel>> models) {
+        if (!models)
+            return; // said by the store; without it nothing is remembered
+        for (const store::StoredModel& model : *models) {
+            const QString path = QString::fromStdString(model.path);
+            if (model.templateChoice.empty() || m_templates.contains(path))
+                continue;
+            m_templates.insert(path, QString::fromStdString(model.templateChoice));
+            if (m_config.modelPath == model.path)
+                m_engine.useTemplate(model.templateChoice);
+            if (m_model.path == model.path)
+                noteModel(); // it was noted without
+        }
+    });
+}
+
+void Desktop::chooseTemplate(const QString& name) {
+    m_templates.insert(QString::fromStdString(m_model.path), name);
+    m_config.chatTemplate = name.toStdString();
+    m_engine.useTemplate(name.toStdString());
+    noteModel();
+    retime();
 }
 
 // ---- files ----

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QMap>
 #include <QObject>
 #include <QSettings>
 #include <QTimer>
@@ -52,6 +53,9 @@ private:
     void connectWindow();
     void dispatch(const api::Event& event);
     void onLoaded(const api::ModelInfo& info);
+    void noteModel();
+    void readTemplateChoices();
+    void chooseTemplate(const QString& name);
     void retime();
     QString modelToLoad() const;
     void saveSession(const QString& path);
@@ -73,6 +77,8 @@ private:
     ui::CockpitController m_cockpit;
     std::unique_ptr<ui::MainWindow> m_window;
     QTimer m_frame;
+    QMap<QString, QString> m_templates; ///< chosen, by model path
+    api::ModelInfo m_model;             ///< loaded; its path is empty while none is
     bool m_loading = false;
     bool m_shown = false;
     int m_saves = 0; ///< sessions being saved

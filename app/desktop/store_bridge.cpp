@@ -129,6 +129,11 @@ void StoreBridge::noteEvent(const std::string& kind, const std::string& detailJs
     m_thread.addEvent(std::move(event));
 }
 
+void StoreBridge::listModels(Done<std::vector<store::StoredModel>> done) {
+    wait(m_thread.listModels(),
+         expecting<store::ModelsEvent>(std::move(done), [](const store::ModelsEvent& event) { return event.models; }));
+}
+
 void StoreBridge::listConversations(Done<std::vector<ui::Conversation>> done) {
     wait(m_thread.listConversations(),
          expecting<store::ConversationsEvent>(std::move(done), [](const store::ConversationsEvent& event) {

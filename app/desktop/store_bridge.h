@@ -38,6 +38,8 @@ public:
     /// Going on without saving: what is written reaches no file.
     bool inMemory() const { return m_inMemory; }
 
+    /// The model files that were loaded before, with the template chosen for each.
+    void listModels(Done<std::vector<store::StoredModel>> done);
     void listConversations(Done<std::vector<ui::Conversation>> done) override;
     void loadMessages(Id conversation, Done<Messages> done) override;
     void createConversation(const ui::Conversation& conversation, Done<Id> done) override;

@@ -91,6 +91,15 @@ JobId StoreThread::addEvent(StoredEvent event) {
         [event = std::move(event)](Session& session, RunId run) { return session.runs.addEvent(run, event); });
 }
 
+JobId StoreThread::listModels() {
+    const JobId id(m_lastJob + 1);
+    return post(false, [id](Session& session, RunId) {
+        return session.runs.models().map([&](std::vector<StoredModel> all) -> StoreEvent {
+            return ModelsEvent{id, std::move(all)};
+        });
+    });
+}
+
 JobId StoreThread::noteModel(StoredModel model) {
     return postWrite([model = std::move(model)](Session& session, RunId) { return session.runs.noteModel(model); });
 }

@@ -39,6 +39,11 @@ struct OpenedEvent {
     Recovery recovery;                       ///< what the last run left behind
     std::vector<Conversation> conversations; ///< the list, newest first
 };
+/// Answer to `listModels`: the model files that were loaded, and the template chosen for each.
+struct ModelsEvent {
+    JobId job;
+    std::vector<StoredModel> models;
+};
 struct ConversationsEvent {
     JobId job;
     std::vector<Conversation> conversations;
@@ -116,7 +121,7 @@ struct RecoveredEvent {
 using StoreEvent =
     std::variant<DoneEvent, OpenedEvent, ConversationsEvent, ConversationCreatedEvent, ContentEvent, TurnCommittedEvent,
                  AnswerOpenedEvent, MessageAddedEvent, DraftEvent, SearchEvent, PresetsEvent, PresetSavedEvent,
-                 AdoptedEvent, RestoredEvent, FailedEvent, TroubleEvent, RecoveredEvent>;
+                 AdoptedEvent, RestoredEvent, FailedEvent, TroubleEvent, RecoveredEvent, ModelsEvent>;
 
 struct StoreOptions {
     DatabaseOptions database;
@@ -167,6 +172,7 @@ public:
     JobId endAnswer(AnswerEnd end);     ///< -> DoneEvent. Forgets waiting progress of that answer.
     JobId addEvent(StoredEvent event);  ///< -> DoneEvent
     JobId noteModel(StoredModel model); ///< -> DoneEvent
+    JobId listModels();                 ///< -> ModelsEvent
     JobId noteEstimates(std::vector<LoadEstimate> estimates); ///< -> DoneEvent
 
     /// A search that is still running or waiting is superseded by the next. -> SearchEvent

@@ -15,6 +15,7 @@
 #include "ui/chat/composer.h"
 #include "ui/chat/model_picker.h"
 #include "ui/chat/settings_panel.h"
+#include "ui/chat/template_banner.h"
 #include "ui/models/chat_settings.h"
 #include "ui/models/format.h"
 #include "ui/widgets/button.h"
@@ -52,6 +53,7 @@ ChatPanel::ChatPanel(ChatController* controller, ModelListModel* models, const T
     , m_settingsButton(new Button(QString(), Button::Kind::Ghost, theme, this))
     , m_more(new IconButton(Icon::More, tr("More"), theme, this, 20))
     , m_notices(new QVBoxLayout)
+    , m_template(new TemplateBanner(theme, this))
     , m_stack(new QStackedWidget(this))
     , m_view(new ChatView(theme, this))
     , m_emptyPage(new QWidget(this))
@@ -67,6 +69,7 @@ ChatPanel::ChatPanel(ChatController* controller, ModelListModel* models, const T
     buildHead(column);
     m_notices->setContentsMargins(16, 0, 16, 0);
     m_notices->setSpacing(8);
+    m_notices->addWidget(m_template);
     column->addLayout(m_notices);
     auto* center = new QVBoxLayout(m_emptyPage);
     center->setContentsMargins(40, 0, 40, 24);
@@ -93,6 +96,7 @@ ChatPanel::ChatPanel(ChatController* controller, ModelListModel* models, const T
         notice(QStringLiteral("send"), MessageBox::Kind::Danger,
                tr("The message could not be saved, so it was not sent"), sentence);
     });
+    connect(m_template, &TemplateBanner::closed, this, &ChatPanel::spaceNotices);
     connect(m_composer, &Composer::sendRequested, this, &ChatPanel::send);
     connect(m_composer, &Composer::stopRequested, controller, qOverload<>(&ChatController::stop));
     connect(m_view, &ChatView::stopRequested, controller, qOverload<>(&ChatController::stop));
@@ -210,6 +214,8 @@ void ChatPanel::showMore() {
     QMenu menu(this);
     menu.addAction(makeIcon(Icon::Edit, m_theme.text2, m_theme.textOff), tr("Rename"), this,
                    &ChatPanel::renameRequested);
+    menu.addAction(makeIcon(Icon::Grid, m_theme.text2, m_theme.textOff), tr("Prompt tokens"), this,
+                   &ChatPanel::promptTokensRequested);
     menu.addAction(makeIcon(Icon::Trash, m_theme.text2, m_theme.textOff), tr("Delete"), this,
                    &ChatPanel::deleteRequested);
     menu.exec(m_more->mapToGlobal(QPoint(m_more->width() - menu.sizeHint().width(), m_more->height() + 4)));
@@ -220,8 +226,8 @@ void ChatPanel::notice(const QString& subject, MessageBox::Kind kind, const QStr
     clearNotice(subject);
     auto* box = new MessageBox(kind, sentence, detail, actions, m_theme, this);
     m_boxes.insert(subject, box);
-    m_notices->setContentsMargins(16, 12, 16, 4);
     m_notices->addWidget(box);
+    spaceNotices();
 }
 
 void ChatPanel::clearNotice(const QString& subject) {
@@ -231,8 +237,17 @@ void ChatPanel::clearNotice(const QString& subject) {
     m_notices->removeWidget(box);
     box->hide();
     box->deleteLater();
-    if (m_boxes.isEmpty())
-        m_notices->setContentsMargins(16, 0, 16, 0);
+    spaceNotices();
+}
+
+void ChatPanel::spaceNotices() {
+    const bool any = !m_boxes.isEmpty() || !m_template->isHidden();
+    m_notices->setContentsMargins(16, any ? 12 : 0, 16, any ? 4 : 0);
+}
+
+void ChatPanel::setTemplate(const api::TemplateInfo& info, bool opened) {
+    m_template->setTemplate(info, opened);
+    spaceNotices();
 }
 
 void ChatPanel::setTextSize(int pixels) {

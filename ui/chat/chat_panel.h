@@ -22,6 +22,7 @@ class EmptyState;
 class FirstStart;
 class IconButton;
 class SettingsPanel;
+class TemplateBanner;
 
 /// The chat column: head with title and settings, notices, messages (or what stands in their place), composer.
 class ChatPanel final : public QWidget, public Themed {
@@ -32,6 +33,7 @@ public:
     ChatView* view() const { return m_view; }
     Composer* composer() const { return m_composer; }
     SettingsPanel* settings() const { return m_settings; }
+    TemplateBanner* templateBanner() const { return m_template; }
 
     /// One notice per subject; the newer replaces the older of the same subject.
     void notice(const QString& subject, MessageBox::Kind kind, const QString& sentence, const QString& detail = {},
@@ -41,6 +43,8 @@ public:
     void setLoading(double fraction, const QString& name);
     /// There is a model, but it has to be restarted before it answers.
     void setEngineStopped(bool stopped);
+    /// `opened`: with a model that was just loaded.
+    void setTemplate(const api::TemplateInfo& info, bool opened);
     void setTextSize(int pixels);
     void showSettings();
     void setTheme(const Theme& theme) override;
@@ -50,6 +54,7 @@ signals:
     void openModelRequested();
     void renameRequested();
     void deleteRequested();
+    void promptTokensRequested();
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -63,6 +68,7 @@ private:
     void send();
     void showMore();
     void swapDrafts();
+    void spaceNotices();
 
     Theme m_theme;
     ChatController* m_controller;
@@ -71,6 +77,7 @@ private:
     Button* m_settingsButton;
     IconButton* m_more;
     QVBoxLayout* m_notices;
+    TemplateBanner* m_template;
     QMap<QString, MessageBox*> m_boxes;
     QStackedWidget* m_stack;
     ChatView* m_view;

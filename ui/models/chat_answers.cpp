@@ -190,6 +190,15 @@ void ChatController::submit(ChatSession& s) {
     setActivity(s);
 }
 
+api::DialogPrompt ChatController::shownPrompt() const {
+    const auto rows = m_current->dialogRows; // those of the request that runs
+    api::DialogPrompt prompt = m_current->dialog(m_modelPath);
+    m_current->dialogRows = rows;
+    if (!prompt.continueLast && !prompt.messages.empty() && prompt.messages.back().role == "assistant")
+        prompt.messages.pop_back();
+    return prompt;
+}
+
 void ChatController::stop() {
     if (m_current->checking.valid()) { // nothing was sent yet
         m_current->checking = RequestId();

@@ -110,6 +110,8 @@ public:
     /// Saves the partial text of every running answer; an own timer does it once a second.
     void savePartials();
 
+    /// What the newest answer of the shown chat was asked with, or would be.
+    api::DialogPrompt shownPrompt() const;
     /// Rows of the shown conversation that hold tokens [first, first + count) of its newest sequence.
     std::vector<int> rowsOfTokens(std::int64_t first, std::int64_t count) const;
 

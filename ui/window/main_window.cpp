@@ -17,6 +17,8 @@
 #include "ui/chat/chat_view.h"
 #include "ui/chat/composer.h"
 #include "ui/chat/conversation_panel.h"
+#include "ui/chat/template_banner.h"
+#include "ui/chat/token_view.h"
 #include "ui/cockpit/block_map_panel.h"
 #include "ui/cockpit/cockpit_controller.h"
 #include "ui/cockpit/curves_panel.h"
@@ -154,6 +156,8 @@ void MainWindow::connectParts() {
     connect(m_side, &ConversationPanel::deleteRequested, &chat, &ChatController::remove);
     connect(m_chatPanel, &ChatPanel::deleteRequested, this,
             [this] { m_parts.chat.remove(m_parts.chat.current().conversation.id); });
+    connect(m_chatPanel, &ChatPanel::promptTokensRequested, this, &MainWindow::showPromptTokens);
+    connect(m_chatPanel->templateBanner(), &TemplateBanner::chosen, this, &MainWindow::templateChosen);
     connect(m_chatPanel, &ChatPanel::renameRequested, this, [this] {
         if (!m_side->isVisible())
             toggleSide();
@@ -211,7 +215,13 @@ void MainWindow::handleEvent(const api::Event& event) {
         m_chatPanel->notice(QStringLiteral("file"), MessageBox::Kind::Warn, QString::fromStdString(changed->message),
                             tr("Answers are not affected: the model is in memory."),
                             {{tr("Close"), false, [this] { m_chatPanel->clearNotice(QStringLiteral("file")); }}});
-    else if (std::holds_alternative<api::UnloadedEvent>(event)) {
+    else if (const auto* chosen = std::get_if<api::TemplateEvent>(&event))
+        m_chatPanel->setTemplate(chosen->info, false);
+    else if (const auto* tokens = std::get_if<api::PromptTokensEvent>(&event)) {
+        if (m_tokens && tokens->key == m_tokensKey)
+            m_tokens->setTokens(*tokens);
+    } else if (std::holds_alternative<api::UnloadedEvent>(event)) {
+        m_chatPanel->setTemplate({}, false);
         m_hasModel = false;
         m_model = {};
         m_top->model()->setModelName({}, {});

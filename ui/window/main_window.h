@@ -25,6 +25,7 @@ class ConversationPanel;
 class DockArea;
 class ModelListModel;
 class StatusBar;
+class TokenView;
 class TopBar;
 
 /// What the window shows and asks; all of it outlives the window.
@@ -59,6 +60,7 @@ public:
     TopBar* topBar() const { return m_top; }
     StatusBar* status() const { return m_status; }
     BlockMapPanel* blockMap() const { return m_map; }
+    TokenView* tokenView() const { return m_tokens; }
 
     int workspace() const { return m_workspace; }
     void setWorkspace(int workspace);
@@ -69,6 +71,8 @@ signals:
     void saveReportRequested(const QString& path, const QString& sentence);
     void saveSessionRequested(const QString& path);
     void storeRetryRequested();
+    void templateChosen(const QString& name); ///< for the loaded model, see TemplateBanner
+    void promptTokensRequested(qint64 key, const api::DialogPrompt& dialog);
     void shownChanged(bool shown); ///< false while minimised or hidden
 
 protected:
@@ -104,6 +108,7 @@ private:
     void onLoaded(const api::ModelInfo& info);
     void onLoadFailed(const api::LoadFailedEvent& event);
     void onFaulted(const api::FaultedEvent& event);
+    void showPromptTokens();
     void openModelFile();
     void openModelPicker();
     void saveSession();
@@ -120,6 +125,8 @@ private:
     DockArea* m_docks;
     BlockMapPanel* m_map = nullptr;
     StatusBar* m_status;
+    TokenView* m_tokens = nullptr; ///< made when it is asked for
+    qint64 m_tokensKey = 0;        ///< of the newest question
     BlockLink* m_link = nullptr;
     QTimer m_statusTimer;
     QTimer m_saveLayoutTimer;

@@ -16,6 +16,7 @@
 #include "ui/chat/chat_view.h"
 #include "ui/chat/conversation_panel.h"
 #include "ui/chat/model_picker.h"
+#include "ui/chat/token_view.h"
 #include "ui/cockpit/cockpit_controller.h"
 #include "ui/models/chat_controller.h"
 #include "ui/models/format.h"
@@ -174,6 +175,7 @@ void MainWindow::onLoaded(const api::ModelInfo& info) {
     m_chatPanel->clearNotice(QStringLiteral("model"));
     m_chatPanel->clearNotice(QStringLiteral("engine"));
     m_chatPanel->setEngineStopped(false);
+    m_chatPanel->setTemplate(info.chatTemplate, true);
     if (!info.hasChatTemplate)
         m_chatPanel->notice(QStringLiteral("model"), MessageBox::Kind::Warn,
                             tr("This model has no chat template: it continues text, it does not answer"),
@@ -211,6 +213,15 @@ void MainWindow::onFaulted(const api::FaultedEvent& event) {
                   emit saveReportRequested(path, sentence);
           }},
          {tr("Restart"), true, [this] { emit restartEngineRequested(); }}});
+}
+
+void MainWindow::showPromptTokens() {
+    if (!m_tokens)
+        m_tokens = new TokenView(Theme::load(m_parts.appearance.kind()), this);
+    const QString title = m_parts.chat.current().conversation.title;
+    m_tokens->showFor(title.isEmpty() ? tr("Prompt of the newest answer")
+                                      : tr("Prompt of the newest answer in “%1”").arg(title));
+    emit promptTokensRequested(++m_tokensKey, m_parts.chat.shownPrompt());
 }
 
 // ---- notices ----
