@@ -2,6 +2,7 @@
 //
 // kvscope-cli: the engine without a window.
 #include <cerrno>
+#include <csignal>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,5 +22,6 @@ void occupyStandardStreams() {
 
 int main(int argc, char** argv) {
     occupyStandardStreams();
+    std::signal(SIGXFSZ, SIG_IGN); // a limit of file size is a failed write, not the end of the program
     return kvscope::cli::runCommandLine(argc, argv);
 }

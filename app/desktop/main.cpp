@@ -6,6 +6,7 @@
 #include <QMessageBox>
 #include <QPushButton>
 #include <QTemporaryDir>
+#include <csignal>
 #include <cstdio>
 
 #include "app/desktop/demo.h"
@@ -88,6 +89,7 @@ int runWindow(const Options& options) {
 } // namespace
 
 int main(int argc, char** argv) {
+    std::signal(SIGXFSZ, SIG_IGN); // a limit of file size is a failed write, not the end of the program
     Options options;
     if (const auto end = parseOptions(argc, argv, options)) {
         std::fputs(end->text.c_str(), end->status == 0 ? stdout : stderr);

@@ -34,6 +34,17 @@ void endWhatIsRunning(std::vector<Message>& messages) {
             message.status = MessageStatus::Interrupted;
 }
 
+/// Other programs do not always say when: then it is as old as its beginning, and that is as old as its import.
+void giveTimes(Conversation& conversation, std::vector<Message>& messages, WallMillis now) {
+    if (conversation.created <= 0)
+        conversation.created = conversation.updated > 0 ? conversation.updated : now;
+    if (conversation.updated <= 0)
+        conversation.updated = conversation.created;
+    for (Message& message : messages)
+        if (message.created <= 0)
+            message.created = conversation.created;
+}
+
 } // namespace
 
 Result<Conversation> ConversationStore::duplicate(ConversationId id, const std::string& title, MessageId last) {
@@ -88,8 +99,9 @@ Result<ConversationStore::Adopted> ConversationStore::adopt(const ConversationCo
         Conversation conversation = content.conversation;
         conversation.id = ConversationId();
         conversation.deleted.reset();
-        const ConversationId id = writeConversation(conversation, fingerprint);
         std::vector<Message> messages = content.messages;
+        giveTimes(conversation, messages, m_clock());
+        const ConversationId id = writeConversation(conversation, fingerprint);
         endWhatIsRunning(messages);
         const IdMap ids = writeTree(id, messages, false);
         if (const auto leaf = ids.find(conversation.activeLeaf.value()); leaf != ids.end())

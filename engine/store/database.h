@@ -82,7 +82,8 @@ public:
     const std::string& path() const { return m_options.path; }
     bool inMemory() const { return m_inMemory; }
 
-    /// From now on temp.unsaved lists the conversations, and temp.unsaved_preset the presets, that are written.
+    /// In memory only: from now on temp.unsaved (empty until then) lists the conversations, and temp.unsaved_preset the
+    /// presets, that are written.
     Result<void> trackChanges();
     /// Whether every commit waits for the disk (as it does from the start). Going back to it waits for all before.
     Result<void> setSynchronous(bool full);

@@ -103,13 +103,17 @@ Result<void> Database::backUpTo(const std::string& target) {
         return fail(ErrorCode::InvalidArgument, "The backup would replace the database itself; choose another name.");
     const std::string partial = target + ".part";
     removeDatabase(partial);
-    auto written = guarded([&]() -> Result<void> {
+    Result<void> written;
+    try {
         SQLite::Database copy(partial, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kCopyBusyTimeoutMs);
-        if (auto copied = copyAll(copy, m_db, partial); !copied)
-            return copied;
-        copy.exec("PRAGMA journal_mode = DELETE"); // one file, without a log beside it
-        return checkSound(copy, partial);
-    });
+        written = copyAll(copy, m_db, partial);
+        if (written) {
+            copy.exec("PRAGMA journal_mode = DELETE"); // one file, without a log beside it
+            written = checkSound(copy, partial);
+        }
+    } catch (const SQLite::Exception& exception) {
+        written = tl::unexpected<Error>(errorFromSqlite(exception.getExtendedErrorCode(), exception.what(), partial));
+    }
     if (!written) {
         removeDatabase(partial);
         return written;
@@ -177,15 +181,23 @@ Result<std::unique_ptr<Database>> Database::openInMemory(DatabaseOptions options
     const std::string path = options.path;
     try {
         std::unique_ptr<Database> database(new Database(options, InMemory{}));
+        const auto addTables = [&] {
+            database->m_db.exec("CREATE TEMP TABLE unsaved(conversation_id INTEGER PRIMARY KEY);"
+                                "CREATE TEMP TABLE unsaved_preset(preset_id INTEGER PRIMARY KEY)");
+        };
         auto ready = database->copyFile();
         if (ready)
             ready = database->prepare();
-        if (ready || !emptyIfUnreadable)
-            return ready ? Result<std::unique_ptr<Database>>(std::move(database))
-                         : tl::unexpected<Error>(ready.error());
+        if (!ready && !emptyIfUnreadable)
+            return tl::unexpected<Error>(ready.error());
+        if (ready) {
+            addTables();
+            return database;
+        }
         database.reset(new Database(std::move(options), InMemory{}));
         if (ready = database->prepare(); !ready)
             return tl::unexpected<Error>(ready.error());
+        addTables();
         for (const char* table : {"conversation", "message"})
             database->m_db.exec("INSERT INTO sqlite_sequence(name, seq) VALUES('" + std::string(table) + "', " +
                                 std::to_string(firstId) + ")");
@@ -197,8 +209,6 @@ Result<std::unique_ptr<Database>> Database::openInMemory(DatabaseOptions options
 
 Result<void> Database::trackChanges() {
     return guarded([&]() -> Result<void> {
-        m_db.exec("CREATE TEMP TABLE IF NOT EXISTS unsaved(conversation_id INTEGER PRIMARY KEY);"
-                  "CREATE TEMP TABLE IF NOT EXISTS unsaved_preset(preset_id INTEGER PRIMARY KEY);");
         // Tokens, receipts and attachments are written together with their message.
         for (const auto& [table, event, id] :
              {std::array{"conversation", "INSERT", "new.id"}, std::array{"conversation", "UPDATE", "new.id"},

@@ -179,6 +179,11 @@ void StoreThread::openOtherNow(const std::string& path) {
     }
     std::error_code ignored;
     std::optional<DataFolder> folder;
+    if (!fs::is_directory(folderOf(path), ignored)) {
+        m_events.push(TroubleEvent{path, Error{ErrorCode::Io, "There is no folder " + folderOf(path) + "."},
+                                   unsavedWrites(), true});
+        return;
+    }
     if (!fs::equivalent(folderOf(path), folderOf(m_options.database.path), ignored)) {
         auto locked = DataFolder::open(folderOf(path));
         if (!locked) {
@@ -207,6 +212,9 @@ void StoreThread::openOtherNow(const std::string& path) {
 // ---- a backup ----
 
 Result<std::string> StoreThread::restoreNow(const std::string& source) {
+    std::error_code ignored;
+    if (fs::equivalent(source, m_options.database.path, ignored))
+        return fail(ErrorCode::InvalidArgument, "This is the database itself; choose a backup of it.");
     if (auto checked = checkDatabaseFile(source); !checked)
         return tl::unexpected<Error>(checked.error());
     const bool fromMemory = m_session && m_session->database.inMemory();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/fault_vfs.h"
 
+#include <csignal>
 #include <sqlite3.h>
 
 namespace kvscope::test {
@@ -22,6 +23,8 @@ sqlite3_file* real(sqlite3_file* file) {
 
 int fault(sqlite3_file* file) {
     FaultVfs& faults = *shim(file)->faults;
+    if (faults.killAfter >= 0 && faults.killAfter-- == 0)
+        std::raise(SIGKILL);
     const int result = faults.writeResult;
     if (result == 0)
         return SQLITE_OK;

@@ -21,6 +21,8 @@ public:
     std::atomic<int> writeResult{0};
     /// Number of writes that still work before `writeResult` is given; -1 = none.
     std::atomic<int> writesLeft{-1};
+    /// The process is killed (SIGKILL) at the write or sync after this many more; -1 = never.
+    std::atomic<int> killAfter{-1};
     std::atomic<int> refused{0}; ///< writes and syncs that met the fault
 
 private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // store_writer DATABASE: chats as fast as the disk allows until it is killed. Prints "turn N", "progress N LENGTH" and
-// "end N" after the store has confirmed each, so that whoever kills it knows what must be there. The text of every
-// message follows from its number.
+// "end N", "edit N" (an answer as the user edited it) and "import N" (a conversation) after the store has confirmed
+// each, so that whoever kills it knows what must be there. The text of every message follows from its number.
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -43,6 +43,23 @@ void say(const std::string& line) {
     std::fflush(stdout);
 }
 
+/// A conversation from outside that is different for every number.
+ConversationContent imported(std::int64_t number) {
+    ConversationContent content;
+    content.conversation.title = "imported " + std::to_string(number);
+    for (int i = 1; i <= 4; ++i) {
+        Message message;
+        message.id = MessageId(i);
+        if (i > 1)
+            message.parent = MessageId(i - 1);
+        message.role = i % 2 == 1 ? Role::User : Role::Assistant;
+        message.text = "imported " + std::to_string(number) + " " + std::to_string(i);
+        content.messages.push_back(message);
+    }
+    content.conversation.activeLeaf = MessageId(4);
+    return content;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -79,6 +96,14 @@ int main(int argc, char** argv) {
         store.endAnswer(end);
         wait<DoneEvent>(store);
         say("end " + std::to_string(number) + "\n");
+        NewMessage edited;
+        edited.conversation = chat;
+        edited.parent = answer.parent;
+        edited.text = "edited";
+        store.addMessage(edited);
+        say("edit " + std::to_string(wait<MessageAddedEvent>(store).message.id.value()) + "\n");
+        store.adoptConversations({{imported(number), "fingerprint " + std::to_string(number)}});
+        say("import " + std::to_string(wait<AdoptedEvent>(store).outcomes.front().id.value()) + "\n");
         parent = answer.id;
     }
 }

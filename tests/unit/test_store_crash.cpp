@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <map>
 #include <random>
+#include <set>
 #include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,18 +79,26 @@ private:
     bool m_killed = false;
 };
 
-std::map<std::int64_t, Confirmed> parse(const std::string& said) {
-    std::map<std::int64_t, Confirmed> confirmed;
+struct Said {
+    std::map<std::int64_t, Confirmed> answers;
+    std::set<std::int64_t> edits, imports;
+};
+
+void parse(const std::string& said, Said& all) {
+    std::map<std::int64_t, Confirmed>& confirmed = all.answers;
     std::istringstream lines(said.substr(0, said.rfind('\n') + 1)); // the last line may be cut
     std::string what;
     std::int64_t number = 0;
     while (lines >> what >> number) {
+        if (what == "edit" || what == "import") {
+            (what == "edit" ? all.edits : all.imports).insert(number);
+            continue;
+        }
         Confirmed& c = confirmed[number];
         if (what == "progress")
             lines >> c.length;
         c.ended |= what == "end";
     }
-    return confirmed;
 }
 
 } // namespace
@@ -101,15 +110,15 @@ private slots:
         test::TempDir dir;
         const std::string path = dir.file("kvscope.db");
         std::mt19937 random(5);
-        std::map<std::int64_t, Confirmed> confirmed; // over all lives of the program
+        Said all; // over all lives of the program
+        const std::map<std::int64_t, Confirmed>& confirmed = all.answers;
         int interrupted = 0;
         for (int round = 0; round < kKills; ++round) {
             Writer writer(path);
             const std::string said =
                 writer.killAfter(1 + static_cast<int>(random() % 30), static_cast<int>(random() % 3'000));
             QVERIFY2(writer.killed(), said.c_str());
-            for (const auto& [number, c] : parse(said))
-                confirmed[number] = c;
+            parse(said, all);
 
             DatabaseOptions options;
             options.path = path;
@@ -125,11 +134,15 @@ private slots:
             ConversationStore chats(**database, systemWallClock());
             std::map<std::int64_t, Message> found;
             const auto list = chats.list();
+            std::set<std::int64_t> missing = all.imports;
             QVERIFY(list);
             for (const Conversation& chat : *list) {
                 const auto content = chats.load(chat.id);
                 for (const Message& message : content->messages)
                     found.emplace(message.id.value(), message);
+                // An imported chat is there whole or not at all.
+                QVERIFY(!chat.title.starts_with("imported") || content->messages.size() == 4);
+                missing.erase(chat.id.value());
             }
             for (const auto& [number, c] : confirmed) {
                 const auto message = found.find(number);
@@ -145,11 +158,14 @@ private slots:
                     QCOMPARE(answer.text.size(), std::size_t(500));
                 }
             }
+            QVERIFY2(missing.empty(), "an imported chat is lost");
+            for (const std::int64_t edit : all.edits)
+                QVERIFY(found.count(edit) == 1 && found.at(edit).text == "edited");
             for (const auto& [number, message] : found)
                 QVERIFY(message.status != MessageStatus::Generating);
         }
         QVERIFY(confirmed.size() >= kKills); // every life of the program has confirmed something
-        QVERIFY(interrupted > 0); // the kills did hit answers that were being written
+        QVERIFY(interrupted > 0);            // the kills did hit answers that were being written
     }
 };
 

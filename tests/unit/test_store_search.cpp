@@ -3,9 +3,11 @@
 // The search index against a brute-force scan of the same database, after any history of changes.
 #include <QTest>
 
+#include <map>
 #include <random>
 #include <set>
 
+#include "engine/store/chat_search.h"
 #include "engine/store/conversation_store.h"
 #include "engine/store/fold.h"
 #include "tests/support/temp_dir.h"
@@ -95,6 +97,135 @@ private slots:
         QCOMPARE(foldCase(std::string_view("a\0b\xFF", 4)), std::string("a\xEF\xBF\xBD"
                                                                         "b\xEF\xBF\xBD"));
         QCOMPARE(foldCase(""), std::string());
+    }
+
+    void everyQueryFindsWhatAScanFinds() {
+        test::TempDir dir;
+        DatabaseOptions options;
+        options.path = dir.file("kvscope.db");
+        auto database = Database::open(options);
+        (*database)->handle().exec("PRAGMA synchronous = OFF");
+        WallMillis now = 1;
+        ConversationStore store(**database, [&] { return ++now; });
+        const std::vector<std::string> texts{
+            "\u6B652 \u91CD\u8DD1gen-itgc\u540E50\u6761\u6E05\u96F6\uFF0C\u4FEE\u590D\u5DF2\u9A8C\u8BC1",
+            "C++ is 100% \"fun\"",
+            "na\u00EFve_user*",
+            "\uFF08\u5168\u89D2\uFF09",
+            "Stra\u00DFe, \u0130stanbul, CAFE\u0301",
+            std::string("nul\0byte \xFF end", 14),
+            "",
+            "AND OR NOT NEAR(a b) \"quoted\" ^start col:on {x} 'single' \\ back; --dash /* */"};
+        std::map<std::int64_t, std::string> all;
+        std::vector<ConversationId> chats;
+        for (int copy = 0; copy < 3; ++copy)
+            for (const std::string& text : texts) {
+                const auto chat = store.create({copy == 1 ? text : "title", "", "", ""})->id;
+                chats.push_back(chat);
+                NewTurn turn;
+                turn.conversation = chat;
+                turn.text = text;
+                const auto made = store.addTurn(turn, RunId());
+                AnswerEnd end;
+                end.answer = made->answer->id;
+                end.text = "answer to " + text;
+                end.thinking = "secretthought";
+                QVERIFY(store.endAnswer(end));
+                if (copy < 2) {
+                    all[made->user.id.value()] = text;
+                    all[made->answer->id.value()] = end.text;
+                } else {
+                    QVERIFY(store.remove(chat)); // deleted chats are not found
+                }
+            }
+        const std::vector<std::string> queries{"\u6E05\u96F6",
+                                               "\u4FEE\u590D",
+                                               "\u6E05",
+                                               "itgc",
+                                               "gen",
+                                               "c++",
+                                               "100%",
+                                               "\"fun",
+                                               "user*",
+                                               "_",
+                                               "-",
+                                               "(",
+                                               "NEAR",
+                                               "",
+                                               "%",
+                                               "\uFF08",
+                                               "\u5168\u89D2",
+                                               "STRASSE",
+                                               "i\u0307stanbul",
+                                               "caf\u00E9",
+                                               "cafe",
+                                               "e\u0301",
+                                               "nul",
+                                               "\xFF",
+                                               "answer to ",
+                                               "secretthought",
+                                               "near(a b) \"quoted\" ^",
+                                               "'",
+                                               "\\",
+                                               "\"",
+                                               "*",
+                                               "^start",
+                                               "col:on",
+                                               "--dash",
+                                               " ",
+                                               "no such text anywhere",
+                                               std::string(500, 'x'),
+                                               "answer to C++ is 100% \"fun\""};
+        for (const std::string& query : queries) {
+            std::set<std::int64_t> expected, found;
+            for (const auto& [id, text] : all)
+                if (foldCase(text).find(foldCase(query)) != std::string::npos)
+                    expected.insert(id);
+            const auto result = searchChats(**database, query);
+            QVERIFY2(result, result ? "" : result.error().message.c_str());
+            for (const MessageId id : result->messages)
+                found.insert(id.value());
+            QVERIFY2(found == expected && found.size() == result->messages.size(), query.c_str());
+            std::set<std::int64_t> titles;
+            for (std::size_t i = 0; i < chats.size(); ++i) {
+                const bool alive = i < texts.size() * 2, second = i >= texts.size();
+                const std::string title = second ? texts[i % texts.size()] : "title";
+                if (alive && foldCase(title).find(foldCase(query)) != std::string::npos)
+                    titles.insert(chats[i].value());
+            }
+            QCOMPARE(result->titles.size(), titles.size());
+            for (const SearchHit& hit : result->hits) {
+                const std::string shown = hit.snippet.substr(hit.snippetAt, hit.snippetBytes);
+                QVERIFY2(validUtf8(hit.snippet) == hit.snippet && hit.snippet.find('\n') == std::string::npos,
+                         hit.snippet.c_str());
+                if (!query.empty() && hit.snippetBytes < 100)
+                    QVERIFY2(foldCase(shown).find(foldCase(query)) != std::string::npos,
+                             (query + ": " + shown).c_str());
+            }
+        }
+        QCOMPARE(searchChats(**database, "secretthought")->messages.size(),
+                 std::size_t(0)); // thoughts are not searched
+        std::atomic<bool> stop{true};
+        QVERIFY(searchChats(**database, "a", &stop)->superseded);
+    }
+
+    void aPlaceIsGivenInTheTextAsItWasWritten() {
+        const auto place = [](const std::string& text, const std::string& query) {
+            const auto [at, bytes] = findFolded(text, foldCase(query));
+            return at == std::string::npos ? std::string("(none)") : text.substr(at, bytes);
+        };
+        QCOMPARE(place("The Stra\u00DFe here", "STRASSE"), std::string("Stra\u00DFe"));
+        QCOMPARE(place("xx CAFE\u0301 yy", "caf\u00E9"), std::string("CAFE\u0301"));
+        QCOMPARE(place("a\u00DFb", "sb"), std::string("\u00DFb")); // half a character is shown whole
+        QCOMPARE(place("\u6B65\u91CD\u6E05\u96F6", "\u6E05"), std::string("\u6E05"));
+        QCOMPARE(place(std::string("a\0B\xFF"
+                                   "C",
+                                   5),
+                       "b"),
+                 std::string("B"));
+        QCOMPARE(place("abc", "x"), std::string("(none)"));
+        QCOMPARE(place("abc", ""), std::string());
+        QCOMPARE(place("ABCABC", "bca"), std::string("BCA"));
     }
 
     void indexEqualsAScanAfterAnyHistory() {

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Databases that cannot be used, and what a window then offers: retry, another one, going on without saving; backups.
+#include <QTest>
+
+#include <csignal>
+#include <fstream>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/store/store_thread.h"
+#include "tests/support/fault_vfs.h"
+#include "tests/support/temp_dir.h"
+
+using namespace kvscope;
+using namespace kvscope::store;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr Nanos kMillisecond = 1'000'000;
+
+struct Harness {
+    test::TempDir dir;
+    MonotonicClock clock;
+    StoreOptions options;
+    std::optional<StoreThread> store;
+    std::vector<StoreEvent> seen;
+
+    Harness() {
+        options.database.path = dir.file("kvscope.db");
+        options.retryInterval = 5 * kMillisecond;
+        options.progressInterval = 0;
+    }
+    StoreThread& start() {
+        seen.clear();
+        store.emplace(clock, options);
+        return *store;
+    }
+    void stop() { store.reset(); }
+    template <class Wanted> Wanted wait() {
+        const Nanos until = clock.now() + 60'000 * kMillisecond;
+        while (clock.now() < until) {
+            auto event = store->nextEvent();
+            if (!event) {
+                QTest::qSleep(1);
+                continue;
+            }
+            seen.push_back(*event);
+            if (auto* wanted = std::get_if<Wanted>(&seen.back()))
+                return *wanted;
+        }
+        qFatal("the store did not answer");
+    }
+    ConversationId newChat(const std::string& title) {
+        store->createConversation({title, "", "", ""});
+        return wait<ConversationCreatedEvent>().conversation.id;
+    }
+    TurnCommittedEvent turn(ConversationId chat, const std::string& text, MessageId parent = {}) {
+        NewTurn turn;
+        turn.conversation = chat;
+        turn.text = text;
+        turn.parent = parent;
+        store->addUserMessage(turn);
+        return wait<TurnCommittedEvent>();
+    }
+    std::vector<Conversation> list() {
+        store->listConversations();
+        return wait<ConversationsEvent>().conversations;
+    }
+    std::string onDisk(const std::string& path, const std::string& sql) {
+        SQLite::Database db(path, SQLite::OPEN_READONLY, 5000);
+        SQLite::Statement select(db, sql);
+        return select.executeStep() ? select.getColumn(0).getString() : "(nothing)";
+    }
+    std::string onDisk(const std::string& sql) { return onDisk(options.database.path, sql); }
+};
+
+std::string titles(const std::vector<Conversation>& list) {
+    std::string all;
+    for (const Conversation& c : list)
+        all += c.title + (c.unsaved ? "!" : "") + ";";
+    return all;
+}
+
+} // namespace
+
+class TestStoreTrouble : public QObject {
+    Q_OBJECT
+private slots:
+    void whyItCannotBeUsedIsTyped_data() {
+        QTest::addColumn<QString>("kind");
+        QTest::addColumn<int>("code");
+        QTest::newRow("newer") << "newer" << int(ErrorCode::Newer);
+        QTest::newRow("foreign") << "foreign" << int(ErrorCode::Unsupported);
+        QTest::newRow("damaged") << "damaged" << int(ErrorCode::Corrupt);
+        QTest::newRow("mode=ro") << "mode=ro" << int(ErrorCode::ReadOnly);
+        QTest::newRow("immutable=1") << "immutable=1" << int(ErrorCode::ReadOnly);
+        QTest::newRow("full") << "full" << int(ErrorCode::Full);
+        QTest::newRow("failing") << "failing" << int(ErrorCode::Io);
+        QTest::newRow("locked") << "locked" << int(ErrorCode::Busy);
+    }
+    void whyItCannotBeUsedIsTyped() {
+        QFETCH(QString, kind);
+        QFETCH(int, code);
+        test::FaultVfs faults; // outlives the store thread
+        Harness h;
+        h.start();
+        h.wait<OpenedEvent>();
+        const auto chat = h.newChat("kept");
+        h.turn(chat, "hello");
+        h.stop();
+        const std::string path = h.options.database.path;
+        std::optional<SQLite::Database> other;
+        if (kind == "newer") {
+            SQLite::Database(path, SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
+        } else if (kind == "foreign") {
+            SQLite::Database(path, SQLite::OPEN_READWRITE).exec("PRAGMA application_id = 1");
+        } else if (kind == "damaged") {
+            std::ofstream(path, std::ios::binary) << std::string(8192, 'x');
+        } else if (kind == "full" || kind == "failing") {
+            h.options.database.vfs = faults.name();
+            faults.writeResult = kind == "full" ? 13 : 778; // SQLITE_FULL, SQLITE_IOERR_WRITE
+        } else if (kind == "locked") {
+            h.options.busyLimit = 100 * kMillisecond;
+            h.options.database.busyTimeoutMs = 10;
+            other.emplace(path, SQLite::OPEN_READWRITE);
+            other->exec("PRAGMA locking_mode = EXCLUSIVE");
+            other->exec("BEGIN EXCLUSIVE");
+        } else {
+            h.options.database.parameters = kind.toStdString();
+        }
+        h.start();
+        const auto trouble = h.wait<TroubleEvent>();
+        QCOMPARE(int(trouble.error.code), code);
+        QCOMPARE(trouble.path, path);
+        QVERIFY(trouble.opening);
+        QVERIFY2(trouble.error.message.find(path) != std::string::npos, trouble.error.message.c_str());
+
+        // Going on without saving: everything works, what can be read is there, the file is not touched.
+        const auto before = fs::last_write_time(path);
+        h.store->continueInMemory();
+        const auto opened = h.wait<OpenedEvent>();
+        QVERIFY(opened.inMemory);
+        const bool readable =
+            code == int(ErrorCode::ReadOnly) || code == int(ErrorCode::Full) || code == int(ErrorCode::Io);
+        QCOMPARE(titles(opened.conversations), std::string(readable ? "kept;" : ""));
+        const auto mine = h.newChat("mine");
+        const auto turn = h.turn(mine, "in memory");
+        h.store->endAnswer({turn.answer->id, MessageStatus::Complete, "answer", "", "stop", "", {}, {}, {}});
+        h.wait<DoneEvent>();
+        QCOMPARE(titles(h.list()), std::string(readable ? "mine!;kept;" : "mine!;"));
+        QVERIFY(fs::last_write_time(path) == before);
+        other.reset();
+        if (!readable) { // the ids never meet those of the file
+            QVERIFY(mine.value() > 1'000'000'000);
+            QVERIFY(turn.user.id.value() > 1'000'000'000);
+        }
+    }
+
+    void whatWasWrittenInMemoryReachesTheFileWhenItCanBeWrittenAgain() {
+        test::FaultVfs faults;
+        Harness h;
+        h.options.database.vfs = faults.name();
+        h.start();
+        h.wait<OpenedEvent>();
+        const auto old = h.newChat("old");
+        const auto untouched = h.newChat("untouched");
+        const auto first = h.turn(old, "first");
+        h.store->endAnswer({first.answer->id, MessageStatus::Complete, "a", "", "stop", "", {}, {}, {}});
+        h.wait<DoneEvent>();
+        faults.writeResult = 13;
+        NewTurn waiting;
+        waiting.conversation = old;
+        waiting.parent = first.answer->id;
+        waiting.text = "sent while the disk was full";
+        const JobId job = h.store->addUserMessage(waiting);
+        h.wait<TroubleEvent>();
+        h.store->continueInMemory();
+        QVERIFY(h.wait<OpenedEvent>().inMemory);
+        const auto committed = h.wait<TurnCommittedEvent>(); // what waited is done there
+        QCOMPARE(committed.job, job);
+        h.store->saveProgress({committed.answer->id, "half an ans", "", {}, {}});
+        h.newChat("new");
+        h.store->savePreset({PresetId(), "p", "prompt", "{}"});
+        h.wait<PresetSavedEvent>();
+        QCOMPARE(titles(h.list()), std::string("new!;old!;untouched;"));
+        h.store->retry(); // still full
+        QVERIFY(h.wait<TroubleEvent>().opening);
+        faults.writeResult = 0;
+        h.store->retry();
+        const auto back = h.wait<OpenedEvent>();
+        QVERIFY(!back.inMemory);
+        QCOMPARE(titles(back.conversations), std::string("new;old;untouched;"));
+        // With the same ids: the answer that was running goes on.
+        h.store->endAnswer(
+            {committed.answer->id, MessageStatus::Complete, "half an answer", "", "stop", "", {}, {}, {}});
+        h.wait<DoneEvent>();
+        const std::string id = std::to_string(committed.answer->id.value());
+        QCOMPARE(h.onDisk("SELECT text FROM message WHERE id = " + id), std::string("half an answer"));
+        QCOMPARE(h.onDisk("SELECT text FROM message WHERE id = " + std::to_string(committed.user.id.value())),
+                 waiting.text);
+        QCOMPARE(h.onDisk("SELECT name FROM preset"), std::string("p"));
+        QCOMPARE(h.onDisk("PRAGMA integrity_check"), std::string("ok"));
+        QVERIFY(untouched.valid());
+    }
+
+    void closingInMemoryTriesOnceMoreAndCountsWhatIsLost() {
+        test::FaultVfs faults;
+        Harness h;
+        h.options.database.vfs = faults.name();
+        faults.writeResult = 13;
+        h.start();
+        h.wait<TroubleEvent>();
+        h.store->continueInMemory();
+        h.wait<OpenedEvent>();
+        h.newChat("a");
+        h.newChat("b");
+        QCOMPARE(h.store->close(1'000 * kMillisecond), 2);
+        h.start();
+        h.wait<TroubleEvent>();
+        h.store->continueInMemory();
+        h.wait<OpenedEvent>();
+        h.newChat("c");
+        faults.writeResult = 0;
+        QCOMPARE(h.store->close(1'000 * kMillisecond), 0);
+        QCOMPARE(h.onDisk("SELECT title FROM conversation"), std::string("c"));
+    }
+
+    void anotherDatabaseTakesUnsavedChatsAlong() {
+        Harness h;
+        h.start();
+        h.wait<OpenedEvent>();
+        h.newChat("stays");
+        h.stop();
+        SQLite::Database(h.options.database.path, SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
+        h.start();
+        h.wait<TroubleEvent>();
+        const std::string other = h.dir.file("other.db");
+        h.store->openOther(other);
+        const auto opened = h.wait<OpenedEvent>();
+        QCOMPARE(opened.path, other);
+        QVERIFY(opened.conversations.empty());
+        h.newChat("in the other");
+        h.stop();
+
+        h.start();
+        h.wait<TroubleEvent>();
+        h.store->continueInMemory();
+        h.wait<OpenedEvent>();
+        const auto mine = h.newChat("unsaved");
+        h.turn(mine, "words");
+        h.store->openOther(h.dir.file("no/folder/x.db")); // cannot be: memory goes on
+        h.wait<TroubleEvent>();
+        QCOMPARE(titles(h.list()), std::string("unsaved!;"));
+        h.store->openOther(other);
+        QCOMPARE(titles(h.wait<OpenedEvent>().conversations), std::string("unsaved;in the other;"));
+        QCOMPARE(h.onDisk(other, "SELECT text FROM message"), std::string("words"));
+        h.stop();
+        QCOMPARE(h.onDisk("SELECT count(*) FROM conversation"), std::string("1"));
+    }
+
+    void writesThatWaitNeverReachAnotherDatabasesChats() {
+        test::FaultVfs faults;
+        Harness h;
+        h.options.database.vfs = faults.name();
+        h.start();
+        h.wait<OpenedEvent>();
+        const auto chat = h.newChat("of the first");
+        {
+            Harness second;
+            second.options.database.path = h.dir.file("second.db");
+            second.start();
+            second.wait<OpenedEvent>();
+            second.newChat("of the second");
+        }
+        faults.writeResult = 13;
+        NewTurn turn;
+        turn.conversation = chat;
+        turn.text = "for the first";
+        h.store->addUserMessage(turn);
+        h.wait<TroubleEvent>();
+        faults.writeResult = 0;
+        h.store->openOther(h.dir.file("second.db"));
+        for (OpenedEvent opened = h.wait<OpenedEvent>(); opened.path != h.dir.file("second.db");)
+            opened = h.wait<OpenedEvent>();
+        QCOMPARE(h.onDisk(h.dir.file("second.db"),
+                          "SELECT count(*) FROM message m JOIN conversation c ON c.id = m.conversation_id"
+                          " WHERE c.title = 'of the second'"),
+                 std::string("0"));
+        h.stop();
+        const std::string first = h.onDisk("SELECT count(*) FROM message");
+        const std::string second = h.onDisk(h.dir.file("second.db"), "SELECT count(*) FROM message");
+        QVERIFY(first == "2" || second == "2"); // the words are in one of them, with their own chat
+    }
+
+    void aFileSizeLimitIsAFullDisk() {
+        test::TempDir dir;
+        const std::string path = dir.file("kvscope.db");
+        const pid_t child = fork();
+        if (child == 0) { // limits and signals of a process of its own
+            std::signal(SIGXFSZ, SIG_IGN);
+            DatabaseOptions options;
+            options.path = path;
+            auto database = Database::open(options);
+            if (!database)
+                _exit(2);
+            ConversationStore store(**database, systemWallClock());
+            const auto chat = store.create({"kept", "", "", ""});
+            rlimit limit{};
+            getrlimit(RLIMIT_FSIZE, &limit);
+            limit.rlim_cur = 1 << 20;
+            setrlimit(RLIMIT_FSIZE, &limit);
+            NewTurn turn;
+            turn.conversation = chat->id;
+            turn.text = std::string(3 << 20, 'x');
+            const auto refused = store.addTurn(turn, RunId());
+            if (refused || refused.error().code != ErrorCode::Full)
+                _exit(3);
+            limit.rlim_cur = limit.rlim_max;
+            setrlimit(RLIMIT_FSIZE, &limit);
+            _exit(store.addTurn(turn, RunId()) ? 0 : 4);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        QVERIFY(WIFEXITED(status));
+        QCOMPARE(WEXITSTATUS(status), 0);
+        SQLite::Database db(path, SQLite::OPEN_READONLY);
+        QCOMPARE(db.execAndGet("SELECT count(*) FROM message").getInt(), 2);
+        QCOMPARE(db.execAndGet("PRAGMA integrity_check").getString(), std::string("ok"));
+    }
+
+    void aBackupIsCompleteAndRestoringKeepsThePresent() {
+        Harness h;
+        h.start();
+        h.wait<OpenedEvent>();
+        const auto chat = h.newChat("then");
+        h.turn(chat, "in the backup");
+        const std::string backup = h.dir.file("a.bak");
+        h.store->backUp(backup);
+        h.wait<DoneEvent>();
+        QVERIFY(!fs::exists(backup + ".part") && !fs::exists(backup + "-wal"));
+        QCOMPARE(h.onDisk(backup, "SELECT text FROM message"), std::string("in the backup"));
+        h.newChat("now");
+        h.store->restoreBackup(backup);
+        const auto restored = h.wait<RestoredEvent>();
+        QCOMPARE(titles(h.list()), std::string("then;"));
+        QCOMPARE(h.onDisk(restored.keptPath, "SELECT count(*) FROM conversation"), std::string("2"));
+        h.newChat("after"); // it goes on from there
+        h.stop();
+        h.start();
+        QCOMPARE(titles(h.wait<OpenedEvent>().conversations), std::string("after;then;"));
+        // What is no backup changes nothing.
+        std::ofstream(h.dir.file("junk.bak")) << std::string(9000, 'x');
+        for (const char* name : {"junk.bak", "missing.bak", "kvscope.db"}) {
+            h.store->restoreBackup(h.dir.file(name));
+            QVERIFY(!h.wait<FailedEvent>().error.message.empty());
+        }
+        fs::copy_file(backup, h.dir.file("damaged.bak"));
+        {
+            std::fstream file(h.dir.file("damaged.bak"), std::ios::in | std::ios::out | std::ios::binary);
+            for (int at = 4096; at < 200'000; at += 4096) {
+                file.seekp(at);
+                file << std::string(200, '\xEE');
+            }
+        }
+        h.store->restoreBackup(h.dir.file("damaged.bak"));
+        QCOMPARE(h.wait<FailedEvent>().error.code, ErrorCode::Corrupt);
+        QCOMPARE(titles(h.list()), std::string("after;then;"));
+    }
+
+    void aBackupTakesThePlaceOfADamagedDatabase() {
+        Harness h;
+        h.start();
+        h.wait<OpenedEvent>();
+        h.newChat("saved in time");
+        const std::string backup = h.dir.file("a.bak");
+        h.store->backUp(backup);
+        h.wait<DoneEvent>();
+        h.stop();
+        std::ofstream(h.options.database.path, std::ios::binary) << std::string(8192, 'x');
+        h.start();
+        QCOMPARE(h.wait<TroubleEvent>().error.code, ErrorCode::Corrupt);
+        h.store->restoreBackup(backup);
+        const auto restored = h.wait<RestoredEvent>();
+        QCOMPARE(fs::file_size(restored.keptPath), std::uintmax_t(8192));
+        QCOMPARE(titles(h.list()), std::string("saved in time;"));
+    }
+
+    void aBackupThatCannotBeWrittenSaysSo() {
+        Harness h;
+        h.start();
+        h.wait<OpenedEvent>();
+        for (const std::string& target : {h.dir.file("no/such/folder.bak"), h.options.database.path}) {
+            h.store->backUp(target);
+            QVERIFY(!h.wait<FailedEvent>().error.message.empty());
+        }
+        h.newChat("fine");
+    }
+};
+
+QTEST_APPLESS_MAIN(TestStoreTrouble)
+#include "test_store_trouble.moc"
