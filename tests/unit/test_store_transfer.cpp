@@ -280,7 +280,7 @@ private slots:
         fill(a);
         (void)a.chats->create({"third", "", "", ""});
         const std::string whole = contents(a.exported(ChatFormat::Json, "a.json"));
-        for (std::size_t cut = 1; cut < whole.size(); cut += 1 + whole.size() / 97) {
+        for (std::size_t cut = 1; cut < whole.size(); cut += 1 + whole.size() / 41) {
             Side b;
             const auto outcome = b.take(whole.substr(0, cut));
             QVERIFY(outcome.error || outcome.report.skippedChats > 0 || cut >= whole.size() - 3);
