@@ -143,14 +143,8 @@ void ChatController::load(ChatSession& s) {
         }
         session->loaded = true;
         session->model->setMessages(std::move(*messages));
-        for (int row = session->model->size() - 1; row >= 0 && session->context.length == 0; --row) {
-            const ChatMessage& last = session->model->at(row);
-            if (!last.receipt)
-                continue;
-            session->context.length = last.receipt->cache.promptTokens + std::int64_t(last.tokens.size());
-            session->context.cached = last.receipt->cache.reusedTokens;
-            session->context.thisTurn = session->context.length - session->context.cached;
-        }
+        if (session->context.length == 0)
+            session->contextFromReceipts();
         if (session == m_current) {
             emit currentChanged();
             emit stateChanged();

@@ -49,6 +49,21 @@ api::DialogPrompt ChatSession::dialog(const QString& modelPath, int rows) {
     return prompt;
 }
 
+void ChatSession::contextFromReceipts() {
+    context = {};
+    for (int row = model->size() - 1; row >= 0; --row) {
+        const ChatMessage& last = model->at(row);
+        if (!last.receipt)
+            continue;
+        // Of an answer that was written on, the tokens that it had before are part of its last prompt.
+        const auto drawn = last.receipt->drawnTokens > 0 ? last.receipt->drawnTokens : std::int64_t(last.tokens.size());
+        context.length = last.receipt->cache.promptTokens + drawn;
+        context.cached = last.receipt->cache.reusedTokens;
+        context.thisTurn = context.length - context.cached;
+        return;
+    }
+}
+
 void ChatSession::setRanges(const std::vector<std::pair<std::int64_t, std::int64_t>>& messageRanges,
                             std::int64_t promptTokens) {
     for (int row = 0; row < model->size(); ++row)

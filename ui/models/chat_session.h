@@ -82,7 +82,11 @@ struct ChatSession {
 
     bool ready() const { return loaded && !request.valid() && !checking.valid() && !changing; }
     /// Something is under way or waits: it must not be forgotten.
-    bool busy() const { return request.valid() || checking.valid() || changing || tooLong || !queued.isEmpty(); }
+    bool busy() const {
+        return request.valid() || changing || (!removed && (checking.valid() || tooLong || !queued.isEmpty()));
+    }
+    /// The context meter as the newest receipt of the shown path has it; what the engine says later is truer.
+    void contextFromReceipts();
     ChatMessage answer() const { return model->at(answerRow); }
     /// The dialog as the engine gets it: system prompt, then the path without empty answers. What a template cannot
     /// take (a system role, two messages of one side in a row) is the engine's to adapt. While `continuing`, the answer

@@ -102,6 +102,9 @@ void ChatController::showStored(ChatSession& s, Result<std::vector<ChatMessage>>
     if (path) {
         s.userRow = s.answerRow = -1;
         s.model->showPath(std::move(*path));
+        s.contextFromReceipts();
+        if (&s == m_current)
+            emit contextChanged();
         touch(s, s.model->size() > 0 ? s.model->at(s.model->size() - 1).text : QString());
     } else {
         emit storeFailed(sentenceOf(path.error()));
