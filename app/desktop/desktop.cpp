@@ -115,7 +115,8 @@ void Desktop::connectWindow() {
     });
     connect(&m_chat, &ui::ChatController::stateChanged, this, &Desktop::retime);
     connect(&m_chat, &ui::ChatController::currentChanged, this, &Desktop::retime);
-    connect(&m_bridge, &StoreBridge::reopened, &m_chat, &ui::ChatController::start);
+    connect(&m_bridge, &StoreBridge::reopened, this,
+            [this](const QString&, bool, bool sameChats) { sameChats ? m_chat.start() : m_chat.reread(); });
     connect(&m_bridge, &StoreBridge::trouble, this, [this](const ui::StoreTrouble& trouble) {
         QStringList detail;
         const int waiting = trouble.waitingWrites;

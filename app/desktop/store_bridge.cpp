@@ -118,7 +118,7 @@ void StoreBridge::takeOpened(const store::OpenedEvent& opened) {
     if (opened.recovery.interruptedAnswers > 0 && !wasInMemory)
         emit recovered(opened.recovery.interruptedAnswers);
     if (again || opened.inMemory)
-        emit reopened(path, opened.inMemory);
+        emit reopened(path, opened.inMemory, opened.sameChats);
 }
 
 void StoreBridge::noteEvent(const std::string& kind, const std::string& detailJson) {

@@ -76,8 +76,8 @@ signals:
     /// The storage refuses writes, or (reason None) takes them again.
     void trouble(const ui::StoreTrouble& trouble);
     /// Another database, or the same one anew, has taken the place of the one before: everything shown is read again.
-    /// `inMemory`: the user goes on without saving.
-    void reopened(const QString& path, bool inMemory);
+    /// `inMemory`: the user goes on without saving. `sameChats`: ids that were known before mean the same chats.
+    void reopened(const QString& path, bool inMemory, bool sameChats);
     void recovered(int interruptedAnswers);
 
 private:

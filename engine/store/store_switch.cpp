@@ -103,6 +103,8 @@ bool StoreThread::leaveMemory(const std::string& path, bool sameIds) {
     auto opened = Database::open(options);
     if (!opened)
         return stay(opened.error());
+    if (!sameIds)
+        m_run = RunId(); // a run of this number in that database is another one
     Session session = sessionOf(**opened);
     auto event = prepareSession(**opened, session);
     if (!event)

@@ -35,6 +35,8 @@ using JobId = StrongId<struct JobTag, std::int64_t>;
 struct OpenedEvent {
     std::string path;
     bool inMemory = false; ///< going on without saving: nothing that is written from now on reaches the file
+    /// Ids that were known before mean the same chats. False at first, and when other chats have taken their place.
+    bool sameChats = false;
     RunId run;
     Recovery recovery;                       ///< what the last run left behind
     std::vector<Conversation> conversations; ///< the list, newest first

@@ -63,6 +63,7 @@ Result<OpenedEvent> StoreThread::prepareSession(Database& database, Session& ses
     const auto ours = session.runs.knows(m_run);
     if (!ours)
         return tl::unexpected<Error>(ours.error());
+    event.sameChats = *ours;
     if (!*ours) { // opening anew what this run has written must not mark its own running answers as interrupted
         const auto recovery = session.runs.recover();
         if (!recovery)

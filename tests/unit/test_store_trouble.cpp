@@ -178,7 +178,8 @@ private slots:
         const JobId job = h.store->addUserMessage(waiting);
         h.wait<TroubleEvent>();
         h.store->continueInMemory();
-        QVERIFY(h.wait<OpenedEvent>().inMemory);
+        const auto memory = h.wait<OpenedEvent>();
+        QVERIFY(memory.inMemory && memory.sameChats);
         const auto committed = h.wait<TurnCommittedEvent>(); // what waited is done there
         QCOMPARE(committed.job, job);
         h.store->saveProgress({committed.answer->id, "half an ans", "", {}, {}});
@@ -191,7 +192,7 @@ private slots:
         faults.writeResult = 0;
         h.store->retry();
         const auto back = h.wait<OpenedEvent>();
-        QVERIFY(!back.inMemory);
+        QVERIFY(!back.inMemory && back.sameChats);
         QCOMPARE(titles(back.conversations), std::string("new;old;untouched;"));
         // With the same ids: the answer that was running goes on.
         h.store->endAnswer(
@@ -255,7 +256,9 @@ private slots:
         h.wait<TroubleEvent>();
         QCOMPARE(titles(h.list()), std::string("unsaved!;"));
         h.store->openOther(other);
-        QCOMPARE(titles(h.wait<OpenedEvent>().conversations), std::string("unsaved;in the other;"));
+        const auto moved = h.wait<OpenedEvent>();
+        QCOMPARE(titles(moved.conversations), std::string("unsaved;in the other;"));
+        QVERIFY(!moved.sameChats);
         QCOMPARE(h.onDisk(other, "SELECT text FROM message"), std::string("words"));
         h.stop();
         QCOMPARE(h.onDisk("SELECT count(*) FROM conversation"), std::string("1"));

@@ -73,6 +73,18 @@ void ChatController::start() {
     });
 }
 
+void ChatController::reread() {
+    m_lastRemoved = kNoId;
+    for (const auto& s : m_sessions) {
+        if (s->conversation.id == kNoId)
+            continue; // not stored anywhere yet: it stays
+        stop(s->conversation.id);
+        s->removed = true;
+    }
+    newConversation();
+    start();
+}
+
 void ChatController::newConversation() {
     if (m_current && m_current->conversation.id == kNoId && m_current->model->size() == 0)
         return; // an empty new chat is already there

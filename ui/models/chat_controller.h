@@ -45,6 +45,8 @@ public:
 
     /// Reads the list from the database and shows the chat that was used last.
     void start();
+    /// Another database has taken the place of the one that was read: its list, and nothing of what was shown before.
+    void reread();
     void newConversation();
     void select(ConversationId id);
     void rename(ConversationId id, const QString& title);
