@@ -111,7 +111,7 @@ private:
     double paint(ChatView& view) {
         QElapsedTimer timer;
         timer.start();
-        view.render(&m_picture, {}, {}, QWidget::RenderFlags());
+        view.render(&m_picture);
         return double(timer.nsecsElapsed()) * 1e-6;
     }
     void keep(double value, double budget) { m_kept = m_kept && value <= budget; }

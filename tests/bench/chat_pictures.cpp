@@ -43,7 +43,10 @@ int main(int argc, char** argv) {
             view.setModel(&model);
             view.grab();
             QTest::mouseClick(view.viewport(), Qt::LeftButton, {}, view.partRect(3, MessagePart::Thought).center());
+            view.activateWindow();
             view.setFocus(Qt::TabFocusReason);
+            if (!QTest::qWaitForWindowActive(&view))
+                return 1;
             for (int i = 0; i < 2; ++i)
                 QTest::keyClick(&view, Qt::Key_Up, Qt::ControlModifier);
             if (pixels == 14) {

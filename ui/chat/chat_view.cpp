@@ -83,6 +83,8 @@ void ChatView::resetRows() {
     m_focused = {};
     endEdit();
     m_follow = true;
+    m_pin = {};
+    noteLast();
     for (int row = 0; row < int(m_rows.size()); ++row)
         m_rows[std::size_t(row)].item.guess(m_model->at(row), m_style, columnWidth());
     relayout({});
@@ -98,7 +100,10 @@ void ChatView::rowsInserted(int first, int last) {
         clearSelection();
         endEdit();
     }
+    noteLast();
     relayout(keep);
+    if (m_pin.row >= first && m_pin.row <= last)
+        restorePin();
 }
 
 void ChatView::rowsRemoved(int first, int last) {
@@ -111,7 +116,35 @@ void ChatView::rowsRemoved(int first, int last) {
     clearSelection();
     m_hoverRow = m_currentRow = m_litRow = m_litTextRow = m_pressedRow = m_doneRow = -1;
     m_focused = {};
+    noteLast();
     relayout(keep);
+}
+
+/// Only the last message can be written on: those that were it, or have become it, show that.
+void ChatView::noteLast() {
+    for (int row = 0; row < int(m_rows.size()); ++row) {
+        MessageItem& item = m_rows[std::size_t(row)].item;
+        const bool last = row + 1 == int(m_rows.size());
+        if (item.last() == last)
+            continue;
+        item.setLast(last);
+        if (item.measured())
+            item.update(m_model->at(row), m_style, columnWidth(), false);
+    }
+}
+
+/// Another version of a message has come: the arrows that were used to go there stay under the pointer.
+void ChatView::restorePin() {
+    const Pin pin = std::exchange(m_pin, {});
+    m_currentRow = pin.row;
+    m_follow = false;
+    ensureVisible(pin.row);
+    const QRect arrows = partRect(pin.row, MessagePart::Previous);
+    if (arrows.isValid())
+        verticalScrollBar()->setValue(verticalScrollBar()->value() + arrows.top() - pin.top);
+    m_focused = targets(pin.row).empty() ? MessageHit{} : pin.focused;
+    m_follow = atEnd();
+    viewport()->update();
 }
 
 void ChatView::rowsChanged(const QModelIndex& first, const QModelIndex& last, const QVector<int>& roles) {

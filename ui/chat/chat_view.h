@@ -107,8 +107,17 @@ private:
         double shownRate = 0; ///< speed as it was painted last
     };
 
+    /// A version was asked for: what stays on the screen when it comes.
+    struct Pin {
+        int row = -1;
+        int top = 0; ///< of the arrows, in the viewport
+        MessageHit focused;
+    };
+
     // content
     void resetRows();
+    void noteLast();
+    void restorePin();
     void rowsInserted(int first, int last);
     void rowsRemoved(int first, int last);
     void rowsChanged(const QModelIndex& first, const QModelIndex& last, const QVector<int>& roles);
@@ -159,6 +168,7 @@ private:
     int m_doneTimer = 0; ///< takes back the tick of what has been copied
     QPointer<MessageEdit> m_edit;
     int m_editRow = -1;
+    Pin m_pin;
     Spot m_selectFrom, m_selectTo;
     bool m_selecting = false;
     int m_autoScroll = 0; ///< timer while a selection is dragged beyond the edge

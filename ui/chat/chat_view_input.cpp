@@ -248,8 +248,10 @@ void ChatView::activate(MessageHit hit, int row) {
     case MessagePart::Next: {
         const ChatMessage& message = m_model->at(row);
         const int step = hit.part == MessagePart::Next ? 1 : -1;
-        if (message.version + step >= 1 && message.version + step <= message.versions)
-            emit versionRequested(row, step);
+        if (message.version + step < 1 || message.version + step > message.versions)
+            return;
+        m_pin = {row, partRect(row, MessagePart::Previous).top(), m_focused};
+        emit versionRequested(row, step);
         return;
     }
     case MessagePart::Text:

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "ui/chat/message_paint.h"
+
 namespace kvscope::ui {
 namespace {
 
@@ -112,10 +114,10 @@ QPointF MarkdownTable::corner(const Cell& cell) const {
 void MarkdownTable::paintGround(QPainter& painter, QPointF origin, const TextColors& colors) const {
     if (m_rowTops.size() < 2)
         return;
-    painter.fillRect(QRectF(origin.x(), origin.y(), width(), m_rowTops[1]), colors.tableHead);
+    fillCrisp(painter, QRectF(origin.x(), origin.y(), width(), m_rowTops[1]), colors.tableHead);
     for (std::size_t i = 1; i < m_rowTops.size(); ++i)
-        painter.fillRect(QRectF(origin.x(), origin.y() + m_rowTops[i] - 1, width(), 1),
-                         i == 1 ? colors.rule : colors.cardLine);
+        fillCrisp(painter, QRectF(origin.x(), origin.y() + m_rowTops[i] - 1, width(), 1),
+                  i == 1 ? colors.rule : colors.cardLine);
 }
 
 void MarkdownTable::paintText(QPainter& painter, QPointF origin, const QRectF& clip, const QColor& text) const {

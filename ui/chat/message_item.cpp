@@ -159,8 +159,9 @@ int MessageItem::placeState(const ChatMessage& message, int left, int y) {
     if (message.status == MessageStatus::Failed)
         height = std::max(
             kLine, wrappedHeight(state, textFont(TextRole::Control), lineHeight(TextRole::Control), inner - 24) + 4);
-    if (canContinue(message)) {
-        height = kActions;
+    if (canContinue(message))
+        height = kActions; // the same whether it is the last or not, so that what follows does not move it
+    if (canContinue(message) && m_last) {
         int right = left + std::min(kMeasure, inner);
         if (message.status == MessageStatus::Interrupted) {
             const int width = textButtonWidth(discardWord());

@@ -83,6 +83,9 @@ public:
     /// Room for a box that stands in the place of the text; 0 = none.
     void setEditHeight(int height) { m_editHeight = height; }
     int editHeight() const { return m_editHeight; }
+    /// The last message: only it can be written on. Takes effect with the next `update`.
+    void setLast(bool last) { m_last = last; }
+    bool last() const { return m_last; }
     QRect editRect() const;
 
     MessageHit hitAt(QPoint point) const;
@@ -125,7 +128,7 @@ private:
     int m_width = 0, m_height = 0, m_editHeight = 0;
     bool m_measured = false;
     bool m_receiptOpen = false, m_thoughtOpen = false;
-    bool m_own = false;
+    bool m_own = false, m_last = false;
     ChatStyle m_style;
     QRect m_cutRect, m_bubble, m_textRect, m_stateRect, m_detailsRect, m_actionsRect, m_versionRect;
     std::array<QRect, std::size_t(MessagePart::ShowBlocks) + 1> m_parts; ///< those that are not in the text

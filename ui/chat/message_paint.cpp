@@ -86,6 +86,13 @@ void paintFacts(QPainter& painter, const QRect& rect, const Facts& facts, int na
     }
 }
 
+void fillCrisp(QPainter& painter, const QRectF& rect, const QColor& color) {
+    const bool smooth = painter.testRenderHint(QPainter::Antialiasing);
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    painter.fillRect(rect, color);
+    painter.setRenderHint(QPainter::Antialiasing, smooth);
+}
+
 void paintIcon(QPainter& painter, QRect rect, Icon icon, int size, const QColor& color, double devicePixelRatio) {
     const QPixmap pixmap = iconPixmap(icon, size, color, devicePixelRatio);
     painter.drawPixmap(rect.left() + (rect.width() - size) / 2, rect.top() + (rect.height() - size) / 2, size, size,

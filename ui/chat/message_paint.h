@@ -29,6 +29,8 @@ int wrappedHeight(const QString& text, const QFont& font, int lineHeight, int wi
 /// Wrapped text with our line height.
 void paintWrapped(QPainter& painter, const QRect& rect, const QString& text, const QFont& font, int lineHeight,
                   const QColor& color);
+/// A ground or a line with edges on whole device pixels, sharp at fractional scales too.
+void fillCrisp(QPainter& painter, const QRectF& rect, const QColor& color);
 void paintIcon(QPainter& painter, QRect rect, Icon icon, int size, const QColor& color, double devicePixelRatio);
 
 } // namespace kvscope::ui

@@ -142,12 +142,16 @@ void MessageText::noteListIndents(const md::Parsed& part) {
     }
 }
 
+int MessageText::listIndent(int list) const {
+    const auto wide = m_listIndents.find(list);
+    const int usual = int(std::lround(measure::kListIndent * m_style.text.pixelSize() / 14.0));
+    return std::max(usual, wide == m_listIndents.end() ? 0 : wide->second);
+}
+
 int MessageText::indentOf(const md::Block& block, bool thought) const {
     int indent = thought ? measure::kThoughtIndent : 0;
     for (const md::Container& container : block.containers) {
-        const auto wide = m_listIndents.find(container.id);
-        indent += container.quote ? measure::kQuoteIndent
-                                  : std::max(measure::kListIndent, wide == m_listIndents.end() ? 0 : wide->second);
+        indent += container.quote ? measure::kQuoteIndent : listIndent(container.id);
     }
     return std::min(indent, m_width / 2); // however deep it is nested, there is room for words
 }
@@ -191,7 +195,7 @@ void MessageText::addUnits(std::vector<Unit>& units, bool thought, int changed, 
             unit.indent = indent;
             unit.gap = piece > 0 ? 0 : index > 0 ? gapBetween(blocks[std::size_t(index) - 1], block) : 0;
             if (index == 0 && !units.empty())
-                unit.gap = thought ? 2 : 8;
+                unit.gap = thought ? 2 : 12;
             units.push_back(std::move(unit));
             from = behind;
         }
@@ -226,14 +230,16 @@ void MessageText::rebuild(int changedThought, int changedText) {
     const bool all = m_text.size() + (m_thoughtOpen ? m_thinking.size() : 0) < kMeasuredAtOnce;
     m_dirtyTop = std::exchange(m_lineChanged, false) ? 0 : INT_MAX;
     int y = 0, fresh = 0;
+    bool grown = false; // what comes behind measured units has just been written, and is looked at
     for (Unit& unit : m_units) {
         y += unit.gap;
         if (unit.measured) {
             y += unit.height;
+            grown = unit.block >= 0;
             continue;
         }
         int top = -unit.gap;
-        if (m_width > 0 && (all || unit.stale || ++fresh < 8)) {
+        if (m_width > 0 && (all || unit.stale || (grown && ++fresh < 8))) {
             const bool stale = std::exchange(unit.stale, false);
             measureUnit(unit);
             if (stale && m_changedLine > 0)

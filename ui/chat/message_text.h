@@ -111,6 +111,7 @@ private:
     void rebuild(int changedThought, int changedText);
     void addUnits(std::vector<Unit>& units, bool thought, int changed, std::vector<Unit>& old, std::size_t& next) const;
     void noteListIndents(const md::Parsed& part);
+    int listIndent(int list) const;
     int indentOf(const md::Block& block, bool thought) const;
     const ChatStyle& styleOf(const Unit& unit) const { return unit.thought ? m_thoughtStyle : m_style; }
     FlowStyle flowStyleOf(const Unit& unit) const;

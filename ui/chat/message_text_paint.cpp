@@ -49,7 +49,7 @@ void MessageText::paintUnit(const Brush& brush, std::size_t index) const {
     QPainter& painter = brush.painter;
     const QPointF at = brush.origin + flowOrigin(unit);
     if (block.kind == md::Kind::Rule) {
-        painter.fillRect(QRectF(at.x(), at.y(), m_width - unit.indent, 1), brush.colors.rule);
+        fillCrisp(painter, QRectF(at.x(), at.y(), m_width - unit.indent, 1), brush.colors.rule);
         return;
     }
     if (block.kind == md::Kind::Code)
@@ -77,8 +77,8 @@ void MessageText::paintQuotes(const Brush& brush, std::size_t index) const {
                             : nullptr;
     const auto rule = [&](double x, bool joined, const QColor& color) {
         const double top = unit.y - (joined ? unit.gap : 0);
-        brush.painter.fillRect(QRectF(brush.origin.x() + x, brush.origin.y() + top, 2, unit.y + unit.height - top),
-                               color);
+        fillCrisp(brush.painter, QRectF(brush.origin.x() + x, brush.origin.y() + top, 2, unit.y + unit.height - top),
+                  color);
     };
     if (unit.thought)
         rule(7, above != nullptr, brush.colors.rule);
@@ -86,8 +86,7 @@ void MessageText::paintQuotes(const Brush& brush, std::size_t index) const {
     for (std::size_t i = 0; i < block.containers.size(); ++i) {
         const md::Container& container = block.containers[i];
         if (!container.quote) {
-            const auto wide = m_listIndents.find(container.id);
-            x += std::max(measure::kListIndent, wide == m_listIndents.end() ? 0 : wide->second);
+            x += listIndent(container.id);
             continue;
         }
         const bool joined =
@@ -116,7 +115,8 @@ void MessageText::paintCode(const Brush& brush, std::size_t index) const {
     painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), measure::kCardRadius, measure::kCardRadius);
     if (index != first)
         return;
-    painter.fillRect(QRectF(card.left() + 1, top + measure::kCodeHead - 1, card.width() - 2, 1), brush.colors.cardLine);
+    fillCrisp(painter, QRectF(card.left() + 1, top + measure::kCodeHead - 1, card.width() - 2, 1),
+              brush.colors.cardLine);
     const QRectF copy = copyRect(head).translated(brush.origin);
     const QFont font = textFont(TextRole::Table);
     painter.setFont(font);
@@ -199,7 +199,7 @@ void MessageText::paintRange(const Brush& brush, const Unit& unit, TextRange ran
     const auto rects =
         unit.table ? unit.table->rects(from, to) : unit.flow.rects(from - unit.from, to - unit.from, past);
     for (const QRectF& rect : rects)
-        brush.painter.fillRect(rect.translated(at), color);
+        fillCrisp(brush.painter, rect.translated(at), color);
 }
 
 /// The ground of code within a sentence.

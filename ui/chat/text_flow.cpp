@@ -9,9 +9,9 @@
 namespace kvscope::ui {
 namespace {
 
-constexpr int kPieceLines = 12;
+constexpr int kPieceLines = 6;
 constexpr int kUnsureLines = 2; // lines at the end of a piece that what follows may still change
-constexpr int kSlice = 2400;    // characters given to one layout at most
+constexpr int kSlice = 1600;    // characters given to one layout at most
 constexpr int kLongWord = 64;   // text without blanks: this far behind, a line end is certain
 constexpr double kPastEnd = 4;  // how far a selection shows that it takes in the line end
 constexpr double kLeastWidth = 20;
@@ -98,8 +98,8 @@ std::unique_ptr<QTextLayout> TextFlow::make(int from, int to, int mostLines) con
     QTextOption option;
     option.setWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
     option.setTextDirection(m_rightToLeft ? Qt::RightToLeft : Qt::LeftToRight);
-    if (m_style.align)
-        option.setAlignment(m_style.align);
+    const Qt::Alignment begin = m_rightToLeft ? Qt::AlignRight : Qt::AlignLeft;
+    option.setAlignment((m_style.align ? m_style.align : begin) | Qt::AlignAbsolute);
     if (m_style.tab > 0)
         option.setTabStopDistance(m_style.tab);
     layout->setTextOption(option);

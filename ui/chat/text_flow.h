@@ -23,7 +23,7 @@ struct FlowStyle {
     bool operator==(const FlowStyle&) const = default;
 };
 
-/// Wrapped text whose lines are all equally high, laid out in pieces of a dozen lines. Line counts are kept; the
+/// Wrapped text whose lines are all equally high, laid out in pieces of a few lines. Line counts are kept; the
 /// layouts themselves are made when asked and can be released. Text that grows at its end costs the layout of its last
 /// piece.
 class TextFlow {

@@ -7,6 +7,7 @@
 #include <QInputMethodEvent>
 #include <QMessageBox>
 #include <QPushButton>
+#include <QSet>
 #include <QSignalSpy>
 #include <cmath>
 
@@ -277,6 +278,50 @@ private slots:
         QCOMPARE(version.size(), 1);
     }
 
+    /// A version that comes has another height: the arrows stay where they are, to be clicked again.
+    void arrowsStayUnderThePointer() {
+        ChatModel model;
+        fill(model, 20);
+        ChatMessage answer = message(MessageRole::Assistant, QStringLiteral("short"));
+        answer.version = answer.versions = 2;
+        model.append(answer);
+        model.append(message(MessageRole::User, QStringLiteral("more ").repeated(400)));
+        ChatView view(m_theme);
+        view.resize(600, 600);
+        view.show();
+        view.setModel(&model);
+        const int row = 40;
+        view.verticalScrollBar()->setValue(view.verticalScrollBar()->value() + view.rowRect(row).top() - 300);
+        view.grab();
+        connect(&view, &ChatView::versionRequested, &view, [&](int asked, int step) {
+            QCOMPARE(asked, row);
+            while (model.size() > row)
+                model.remove(model.size() - 1);
+            answer.version += step;
+            answer.text = answer.version == 1 ? QStringLiteral("A long version of it.\n\n").repeated(12)
+                                              : QStringLiteral("short");
+            model.append(answer);
+        });
+        const QRect before = view.partRect(row, MessagePart::Previous);
+        for (const MessagePart part : {MessagePart::Previous, MessagePart::Next, MessagePart::Previous}) {
+            QTest::mouseClick(view.viewport(), Qt::LeftButton, {}, view.partRect(row, part).center());
+            const QRect now = view.partRect(row, MessagePart::Previous);
+            QVERIFY(now.top() == before.top() || view.atEnd()); // below the last message there is nothing to show
+        }
+    }
+
+    /// Only the last answer can be written on.
+    void continueIsForTheLastAnswer() {
+        Shown shown(m_theme, message(MessageRole::Assistant, QStringLiteral("a"), MessageStatus::Stopped));
+        QCOMPARE(shown.parts(MessagePart::Continue).size(), std::size_t(1));
+        const int height = shown.view.rowRect(1).height();
+        shown.model.append(message(MessageRole::User, QStringLiteral("b")));
+        QCOMPARE(shown.parts(MessagePart::Continue).size(), std::size_t(0));
+        QCOMPARE(shown.view.rowRect(1).height(), height);
+        shown.model.remove(2);
+        QCOMPARE(shown.parts(MessagePart::Continue).size(), std::size_t(1));
+    }
+
     void editingInPlace() {
         Shown shown(m_theme, message(MessageRole::Assistant, QStringLiteral("**old**")));
         QSignalSpy edited(&shown.view, &ChatView::editRequested);
@@ -358,6 +403,23 @@ private slots:
             read("quiet", t.text3, {t.bg1});
             QVERIFY(contrast(t.focus, t.bg1) >= 3 && contrast(t.line3, t.bg1) >= 3);
         }
+    }
+
+    /// Lines are lines at every scale (this program is run at several): no half-coloured pixels beside them.
+    void linesAreSharp() {
+        const QString source = QStringLiteral("a\n\n---\n\n| b | c |\n|---|---|\n| d | e |\n| f | g |\n\n> \n");
+        Shown shown(m_theme, message(MessageRole::Assistant, source), {500, 400});
+        const QImage picture = shown.view.grab().toImage();
+        const double scale = picture.devicePixelRatio();
+        const QRect text = shown.view.partRect(1, MessagePart::Text);
+        const int from = text.top() + int(shown.view.textOf(1).caretRect(int(source.indexOf("b |"))).top()) - 24;
+        const TextColors colors = TextColors::of(m_theme, false);
+        QSet<QRgb> seen;
+        for (int y = int(from * scale); y < int(text.bottom() * scale); ++y)
+            seen << picture.pixel(int((text.left() + 4) * scale), y);
+        const QSet<QRgb> expected{m_theme.bg1.rgb(), colors.rule.rgb(), colors.cardLine.rgb(), colors.tableHead.rgb()};
+        QVERIFY2((seen - expected).isEmpty(), qPrintable(QString::number(scale)));
+        QCOMPARE(seen.size(), expected.size());
     }
 
     /// From 8 to 24 points, at every width of the chat: nothing leaves the column.
