@@ -6,9 +6,11 @@
 #include <QSaveFile>
 #include <chrono>
 #include <cstdio>
+#include <utility>
 
 #include "engine/api/memory_probe.h"
 #include "engine/api/model_probe.h"
+#include "ui/chat/chat_panel.h"
 #include "ui/models/format.h"
 
 namespace kvscope::desktop {
@@ -63,7 +65,8 @@ Desktop::Desktop(const store::DataFolder& folder, const std::string& modelsFolde
                                                                     m_engine.queryBlock(block);
                                                                     retime();
                                                                 },
-                                                                [this](OwnerId owner) { m_engine.queryOwner(owner); }});
+                                                                [this](OwnerId owner) { m_engine.queryOwner(owner); },
+                                                                &m_bridge});
     connectWindow();
     m_frame.setTimerType(Qt::PreciseTimer);
     connect(&m_frame, &QTimer::timeout, this, &Desktop::frame);
@@ -115,8 +118,23 @@ void Desktop::connectWindow() {
     });
     connect(&m_chat, &ui::ChatController::stateChanged, this, &Desktop::retime);
     connect(&m_chat, &ui::ChatController::currentChanged, this, &Desktop::retime);
-    connect(&m_bridge, &StoreBridge::reopened, this,
-            [this](const QString&, bool, bool sameChats) { sameChats ? m_chat.start() : m_chat.reread(); });
+    connectStore();
+}
+
+void Desktop::connectStore() {
+    ui::MainWindow& w = *m_window;
+    connect(&w, &ui::MainWindow::storeOtherRequested, &m_bridge, &StoreBridge::openOther);
+    connect(&w, &ui::MainWindow::storeMemoryRequested, &m_bridge, &StoreBridge::continueWithoutSaving);
+    connect(&m_bridge, &StoreBridge::reopened, this, [this](const QString& path, bool inMemory, bool sameChats) {
+        m_window->setInMemory(inMemory, path);
+        if (sameChats) {
+            m_chat.start();
+        } else { // its ids name other chats
+            m_window->chatPanel()->forgetDrafts();
+            m_chat.reread();
+        }
+        m_window->loadFromStore();
+    });
     connect(&m_bridge, &StoreBridge::trouble, this, [this](const ui::StoreTrouble& trouble) {
         QStringList detail;
         const int waiting = trouble.waitingWrites;
@@ -129,12 +147,19 @@ void Desktop::connectWindow() {
                                          "the program runs.")
                                           .arg(ui::formatNumber(waiting)));
         m_window->setStoreTrouble(trouble.sentence, detail.join(QLatin1Char(' ')));
+        if (trouble.opening) {
+            m_storeClosed = true;
+        } else if (trouble.sentence.isEmpty() && std::exchange(m_storeClosed, false)) {
+            m_chat.start(); // what was asked before could not be read
+            m_window->loadFromStore();
+        }
     });
 }
 
 void Desktop::start() {
     m_chat.start();
     readTemplateChoices();
+    m_window->loadFromStore();
     m_models.rescan();
     m_window->show();
     const QString model = modelToLoad();

@@ -51,6 +51,7 @@ signals:
 
 private:
     void connectWindow();
+    void connectStore();
     void dispatch(const api::Event& event);
     void onLoaded(const api::ModelInfo& info);
     void noteModel();
@@ -79,6 +80,7 @@ private:
     QTimer m_frame;
     QMap<QString, QString> m_templates; ///< chosen, by model path
     api::ModelInfo m_model;             ///< loaded; its path is empty while none is
+    bool m_storeClosed = false;         ///< it could not be opened
     bool m_loading = false;
     bool m_shown = false;
     int m_saves = 0; ///< sessions being saved

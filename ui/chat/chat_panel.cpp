@@ -3,13 +3,14 @@
 
 #include <QDragEnterEvent>
 #include <QDropEvent>
+#include <QFileDialog>
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QMimeData>
 #include <QPainter>
 #include <QStackedWidget>
-#include <QUrl>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "ui/chat/chat_view.h"
 #include "ui/chat/composer.h"
@@ -18,6 +19,7 @@
 #include "ui/chat/template_banner.h"
 #include "ui/models/chat_settings.h"
 #include "ui/models/format.h"
+#include "ui/models/preset_model.h"
 #include "ui/widgets/button.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/empty_state.h"
@@ -28,23 +30,21 @@ namespace {
 
 constexpr int kHead = 44;
 constexpr int kComposerAtMost = 812; // the column of the messages and its margins
+constexpr int kPresetAtMost = 160;
 
-/// A chat that the database does not know yet has no id, but its session has a key.
+/// Every chat that the database does not know yet is "the new chat": its draft waits for the next one.
 qint64 draftKey(const ChatSession& session) {
-    return session.conversation.id != kNoId ? session.conversation.id : -1 - session.key;
+    return session.conversation.id;
 }
 
-/// The one GGUF file that is being dragged; empty = something else.
-QString droppedModel(const QMimeData* data) {
-    if (!data->hasUrls() || data->urls().size() != 1)
-        return {};
-    const QString path = data->urls().constFirst().toLocalFile();
-    return path.endsWith(QLatin1StringView(".gguf"), Qt::CaseInsensitive) ? path : QString();
+bool isModel(const QString& path) {
+    return path.endsWith(QLatin1StringView(".gguf"), Qt::CaseInsensitive);
 }
 
 } // namespace
 
-ChatPanel::ChatPanel(ChatController* controller, ModelListModel* models, const Theme& theme, QWidget* parent)
+ChatPanel::ChatPanel(ChatController* controller, ModelListModel* models, const Theme& theme, PresetModel* presets,
+                     QWidget* parent)
     : QWidget(parent)
     , m_theme(theme)
     , m_controller(controller)
@@ -60,7 +60,8 @@ ChatPanel::ChatPanel(ChatController* controller, ModelListModel* models, const T
     , m_empty(new EmptyState(Icon::Grid, tr("Send a message and watch its blocks appear"), theme, m_emptyPage))
     , m_firstStart(new FirstStart(models, theme, this))
     , m_composer(new Composer(theme, this))
-    , m_settings(new SettingsPanel(theme, this)) {
+    , m_settings(new SettingsPanel(theme, this, presets && presets->available() ? presets : nullptr))
+    , m_presets(presets) {
     setAcceptDrops(true);
     setMinimumWidth(420);
     auto* column = new QVBoxLayout(this);
@@ -88,17 +89,21 @@ ChatPanel::ChatPanel(ChatController* controller, ModelListModel* models, const T
     foot->addStretch(1);
     column->addLayout(foot);
 
+    connectParts();
+    m_shownDraft = draftKey(controller->current());
+    m_shownSession = controller->current().key;
+    m_drafts.insert(m_shownDraft, {});
+    showCurrent();
+}
+
+void ChatPanel::connectParts() {
+    ChatController* controller = m_controller;
     connect(controller, &ChatController::currentChanged, this, &ChatPanel::showCurrent);
     connect(controller, &ChatController::stateChanged, this, &ChatPanel::refresh);
-    connect(controller, &ChatController::sendFailed, this, [this](const QString& text, const QString& sentence) {
-        if (m_composer->text().isEmpty())
-            m_composer->setText(text);
-        notice(QStringLiteral("send"), MessageBox::Kind::Danger,
-               tr("The message could not be saved, so it was not sent"), sentence);
-    });
     connect(m_template, &TemplateBanner::closed, this, &ChatPanel::spaceNotices);
-    connect(m_composer, &Composer::sendRequested, this, &ChatPanel::send);
-    connect(m_composer, &Composer::stopRequested, controller, qOverload<>(&ChatController::stop));
+    connectComposer();
+    if (m_presets)
+        connect(m_presets, &PresetModel::changed, this, &ChatPanel::refreshPreset);
     connect(m_view, &ChatView::stopRequested, controller, qOverload<>(&ChatController::stop));
     connect(m_view, &ChatView::againRequested, controller, &ChatController::regenerate);
     connect(m_view, &ChatView::editRequested, controller, &ChatController::editMessage);
@@ -112,9 +117,6 @@ ChatPanel::ChatPanel(ChatController* controller, ModelListModel* models, const T
     connect(m_firstStart, &FirstStart::openRequested, this, &ChatPanel::openModelRequested);
     connect(m_settings, &SettingsPanel::systemPromptChanged, controller, &ChatController::setSystemPrompt);
     connect(m_settings, &SettingsPanel::settingsChanged, controller, &ChatController::setSettings);
-    m_shownDraft = draftKey(controller->current());
-    m_shownSession = controller->current().key;
-    showCurrent();
 }
 
 void ChatPanel::buildHead(QVBoxLayout* column) {
@@ -136,20 +138,72 @@ void ChatPanel::buildHead(QVBoxLayout* column) {
     connect(m_more, &QAbstractButton::clicked, this, &ChatPanel::showMore);
 }
 
+// ---- drafts ----
+
 /// What was begun in one chat waits there, and does not follow into another.
 void ChatPanel::swapDrafts() {
     const qint64 now = draftKey(m_controller->current());
     if (m_controller->current().key == m_shownSession) { // the same chat, which may have got its id by now
+        if (now == m_shownDraft)
+            return;
+        m_drafts.remove(m_shownDraft);
+        emit draftChanged(m_shownDraft, {});
         m_shownDraft = now;
+        m_draftPause.start();
         return;
     }
+    if (m_draftPause.isActive())
+        flushDraft();
+    m_drafts.insert(m_shownDraft, m_composer->draft());
     m_shownSession = m_controller->current().key;
-    if (m_composer->text().isEmpty())
-        m_drafts.remove(m_shownDraft);
-    else
-        m_drafts.insert(m_shownDraft, m_composer->text());
-    m_composer->setText(m_drafts.value(now));
     m_shownDraft = now;
+    const Conversation& conversation = m_controller->current().conversation;
+    const auto known = m_drafts.constFind(now);
+    m_composer->setDraft(known != m_drafts.constEnd() ? *known
+                                                      : Draft{conversation.draft, conversation.draftAttachments});
+    m_drafts.insert(now, m_composer->draft());
+    m_draftPause.stop(); // showing a draft is no change of it
+    m_asksTooLong = false;
+    m_composer->showOverlong(false);
+    meterSoon();
+}
+
+void ChatPanel::flushDraft() {
+    m_draftPause.stop();
+    const Draft draft = m_composer->draft();
+    if (m_drafts.value(m_shownDraft) == draft && m_drafts.contains(m_shownDraft))
+        return;
+    m_drafts.insert(m_shownDraft, draft);
+    emit draftChanged(m_shownDraft, draft);
+}
+
+void ChatPanel::forgetDrafts() {
+    m_drafts.clear();
+    m_drafts.insert(m_shownDraft, m_composer->draft());
+}
+
+void ChatPanel::setNewDraft(const Draft& draft) {
+    if (draft.isEmpty() || m_shownDraft != kNoId || m_composer->hasMessage())
+        return;
+    m_composer->setDraft(draft);
+    m_drafts.insert(m_shownDraft, draft);
+    m_draftPause.stop();
+}
+
+// ---- files ----
+
+void ChatPanel::chooseFiles() {
+    const QStringList paths = QFileDialog::getOpenFileNames(this, tr("Attach text files"));
+    if (!paths.isEmpty())
+        m_composer->addFiles(paths);
+}
+
+/// A model is opened, text files go with the message.
+void ChatPanel::takeFiles(const QStringList& paths) {
+    if (paths.size() == 1 && isModel(paths.constFirst()))
+        emit modelChosen(paths.constFirst());
+    else
+        m_composer->addFiles(paths);
 }
 
 void ChatPanel::showCurrent() {
@@ -166,6 +220,7 @@ void ChatPanel::refresh() {
     const Conversation& conversation = m_controller->current().conversation;
     m_title->setText(conversation.title.isEmpty() ? tr("New chat") : conversation.title);
     m_more->setVisible(conversation.id != kNoId);
+    refreshPreset();
     const bool empty = m_controller->messages()->size() == 0;
     const bool ready = m_controller->modelReady();
     const bool loading = m_loading >= 0;
@@ -181,7 +236,12 @@ void ChatPanel::refresh() {
                          : loading         ? tr("The model is loading, %1").arg(formatPercent(m_loading))
                          : m_engineStopped ? tr("Restart the engine first")
                                            : tr("Choose a model first");
-    m_composer->setState(m_controller->canSend(), m_controller->answering(), hint);
+    const bool answering = m_controller->answering();
+    m_composer->setQueued(m_controller->queued());
+    m_composer->setState(answering ? m_controller->queued().isEmpty() : m_controller->canSend(), answering, hint);
+    refreshTooLong();
+    if (std::exchange(m_wasReady, ready) != ready || std::exchange(m_wasAnswering, answering) != answering)
+        meterSoon();
 }
 
 void ChatPanel::setLoading(double fraction, const QString& name) {
@@ -195,13 +255,15 @@ void ChatPanel::setEngineStopped(bool stopped) {
     refresh();
 }
 
-void ChatPanel::send() {
-    if (!m_controller->send(m_composer->text()))
-        return;
-    m_drafts.remove(m_shownDraft);
-    m_composer->clear();
-    clearNotice(QStringLiteral("send"));
-    m_view->scrollToEnd();
+/// The button says which preset the chat uses.
+void ChatPanel::refreshPreset() {
+    const Conversation& conversation = m_controller->current().conversation;
+    const PresetModel::Preset* preset =
+        m_presets ? m_presets->matching(conversation.systemPrompt, conversation.settings) : nullptr;
+    m_settingsButton->setText(
+        preset ? m_settingsButton->fontMetrics().elidedText(preset->name, Qt::ElideRight, kPresetAtMost)
+               : tr("Settings"));
+    m_settingsButton->updateGeometry();
 }
 
 void ChatPanel::showSettings() {
@@ -261,16 +323,13 @@ void ChatPanel::setTheme(const Theme& theme) {
 }
 
 void ChatPanel::dragEnterEvent(QDragEnterEvent* event) {
-    if (!droppedModel(event->mimeData()).isEmpty())
+    if (!localFiles(event->mimeData()).isEmpty())
         event->acceptProposedAction();
 }
 
 void ChatPanel::dropEvent(QDropEvent* event) {
-    const QString path = droppedModel(event->mimeData());
-    if (path.isEmpty())
-        return;
     event->acceptProposedAction();
-    emit modelChosen(path);
+    takeFiles(localFiles(event->mimeData()));
 }
 
 void ChatPanel::paintEvent(QPaintEvent*) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <QMap>
+#include <QTimer>
 #include <QWidget>
 
 #include "ui/chat/message_box.h"
+#include "ui/chat/overlong_box.h"
+#include "ui/models/attachment.h"
 #include "ui/models/chat_controller.h"
 #include "ui/models/model_list_model.h"
 #include "ui/theme/apply_theme.h"
@@ -21,6 +24,7 @@ class ElidedLabel;
 class EmptyState;
 class FirstStart;
 class IconButton;
+class PresetModel;
 class SettingsPanel;
 class TemplateBanner;
 
@@ -28,7 +32,9 @@ class TemplateBanner;
 class ChatPanel final : public QWidget, public Themed {
     Q_OBJECT
 public:
-    ChatPanel(ChatController* controller, ModelListModel* models, const Theme& theme, QWidget* parent = nullptr);
+    /// All of them outlive it; `presets` may be null.
+    ChatPanel(ChatController* controller, ModelListModel* models, const Theme& theme, PresetModel* presets = nullptr,
+              QWidget* parent = nullptr);
 
     ChatView* view() const { return m_view; }
     Composer* composer() const { return m_composer; }
@@ -47,6 +53,15 @@ public:
     void setTemplate(const api::TemplateInfo& info, bool opened);
     void setTextSize(int pixels);
     void showSettings();
+    void chooseFiles(); ///< asks for text files to attach
+    /// What was begun before the program was ended last, in a chat that has no message yet.
+    void setNewDraft(const Draft& draft);
+    /// Saves what is typed now rather than in a moment.
+    void flushDraft();
+    /// Another database: its ids name other chats.
+    void forgetDrafts();
+    /// Leaves the question about a message that is too long; false = there is none.
+    bool cancelTooLong();
     void setTheme(const Theme& theme) override;
 
 signals:
@@ -55,6 +70,7 @@ signals:
     void renameRequested();
     void deleteRequested();
     void promptTokensRequested();
+    void draftChanged(qint64 conversation, const kvscope::ui::Draft& draft); ///< kNoId = the new chat
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -63,12 +79,26 @@ protected:
 
 private:
     void buildHead(QVBoxLayout* column);
+    void connectParts();
     void showCurrent();
     void refresh();
-    void send();
     void showMore();
     void swapDrafts();
     void spaceNotices();
+    void takeFiles(const QStringList& paths);
+    // chat_panel_send.cpp
+    void connectComposer();
+    Draft draftOf(const QString& message) const;
+    void send();
+    void editQueued();
+    void meterSoon();
+    void refreshMeter();
+    void countAttachments();
+    void showCost(const api::MeasuredEvent& cost);
+    void refreshTooLong();
+    std::vector<OverlongBox::Choice> choicesFor(const OverLong& question) const;
+    void answerTooLong(int choice);
+    void refreshPreset();
 
     Theme m_theme;
     ChatController* m_controller;
@@ -86,8 +116,17 @@ private:
     FirstStart* m_firstStart;
     Composer* m_composer;
     SettingsPanel* m_settings;
-    QMap<qint64, QString> m_drafts; ///< of the chats that are not shown, by draftKey
-    qint64 m_shownDraft = 0, m_shownSession = 0;
+    PresetModel* m_presets;
+    QMap<qint64, Draft> m_drafts; ///< of the chats that were shown, by draftKey
+    QTimer m_draftPause;          ///< after which a change of the draft is saved
+    Draft m_sent;                 ///< what the last message was made of
+    Draft m_queuedDraft;          ///< what the waiting message was made of
+    QTimer m_meterPause;          ///< after which a message is counted
+    std::int64_t m_meterAsked = 0;
+    bool m_asksTooLong = false;
+    QString m_enlarging;                             ///< the message that waits for a larger window
+    bool m_wasReady = false, m_wasAnswering = false; ///< when the message was counted last
+    qint64 m_shownDraft = kNoId, m_shownSession = 0;
     double m_loading = -1;
     bool m_engineStopped = false;
     QString m_loadingName;

@@ -1,35 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ui/chat/conversation_panel.h"
 
+#include <QAction>
+#include <QContextMenuEvent>
 #include <QCoreApplication>
 #include <QHBoxLayout>
 #include <QItemSelectionModel>
 #include <QKeyEvent>
 #include <QLabel>
-#include <QLineEdit>
 #include <QMenu>
 #include <QPainter>
+#include <QStackedWidget>
 #include <QVBoxLayout>
 
-#include "ui/chat/message_paint.h"
+#include "ui/chat/conversation_delegate.h"
 #include "ui/widgets/bar.h"
 #include "ui/widgets/icon_button.h"
+#include "ui/widgets/line_edit.h"
 
 namespace kvscope::ui {
 namespace {
 
-constexpr int kRow = 56;
-constexpr int kHeading = 32;
 constexpr QSize kWarmth(28, 4);
-using Model = ConversationListModel;
-
-QRect cardOf(const QRect& row) {
-    return row.adjusted(8, 0, -8, 0);
-}
-QRect titleOf(const QRect& row) {
-    const QRect card = cardOf(row);
-    return {card.left() + 10, card.top() + 8, card.width() - 18, 20};
-}
+constexpr int kHead = 44;
 
 /// What the two bars mean.
 class WarmthLegend final : public QWidget, public Themed {
@@ -61,140 +54,88 @@ private:
     Theme m_theme;
 };
 
+void dress(QListView* list, const QString& name) {
+    list->setObjectName(QStringLiteral("conversationList"));
+    list->setAccessibleName(name);
+    list->setFrameShape(QFrame::NoFrame);
+    list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    list->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
+    list->setSelectionMode(QAbstractItemView::SingleSelection);
+    list->setUniformItemSizes(false);
+    list->setMouseTracking(true);
+    list->setProperty("kvscopeFocusInside", true);
+}
+
 } // namespace
 
-ConversationDelegate::ConversationDelegate(const Theme& theme, QObject* parent)
-    : QStyledItemDelegate(parent)
-    , m_theme(theme) {}
-
-QSize ConversationDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const {
-    return {option.rect.width(), index.data(Model::HeadingRole).toBool() ? kHeading : kRow};
-}
-
-void ConversationDelegate::paintHeading(QPainter& painter, const QRect& rect, const QString& text) const {
-    painter.setFont(textFont(TextRole::Axis, QFont::Medium));
-    painter.setPen(m_theme.text3);
-    painter.drawText(rect.adjusted(18, 12, -8, -4), Qt::AlignVCenter, text);
-}
-
-void ConversationDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
-                                 const QModelIndex& index) const {
-    painter->save();
-    painter->setRenderHint(QPainter::Antialiasing);
-    if (index.data(Model::HeadingRole).toBool()) {
-        paintHeading(*painter, option.rect, index.data().toString());
-        painter->restore();
-        return;
-    }
-    const bool selected = option.state & QStyle::State_Selected;
-    const bool hovered = option.state & QStyle::State_MouseOver;
-    const QRect card = cardOf(option.rect);
-    if (selected || hovered) {
-        painter->setPen(Qt::NoPen);
-        painter->setBrush(selected ? m_theme.sel : m_theme.bg3);
-        painter->drawRoundedRect(card, 6, 6);
-    }
-    if (selected && (option.state & QStyle::State_HasFocus)) {
-        painter->setPen(QPen(m_theme.focus, 2));
-        painter->setBrush(Qt::NoBrush);
-        painter->drawRoundedRect(QRectF(card).adjusted(1, 1, -1, -1), 6, 6);
-    }
-    const QRect title = titleOf(option.rect);
-    const bool running = index.data(Model::RunningRole).toBool();
-    int right = title.right();
-    if (running) {
-        painter->setPen(Qt::NoPen);
-        painter->setBrush(m_theme.accent);
-        painter->drawEllipse(QRectF(right - 7, title.center().y() - 3, 8, 8));
-        right -= 16;
-    } else {
-        const QString time = index.data(Model::TimeRole).toString();
-        painter->setFont(figureFont(TextRole::Axis));
-        painter->setPen(m_theme.text3);
-        painter->drawText(title, Qt::AlignRight | Qt::AlignVCenter, time);
-        right -= painter->fontMetrics().horizontalAdvance(time) + 8;
-    }
-    const QFont titleFont = textFont(TextRole::Control, QFont::Medium);
-    painter->setFont(titleFont);
-    painter->setPen(m_theme.text1);
-    const QRect titleText(title.left(), title.top(), right - title.left(), title.height());
-    painter->drawText(titleText, Qt::AlignVCenter,
-                      QFontMetrics(titleFont).elidedText(index.data().toString(), Qt::ElideRight, titleText.width()));
-    const QRect line(title.left(), title.bottom() + 1 + 4, title.width(), 16);
-    const QFont subtitleFont = figureFont(TextRole::Table);
-    painter->setFont(subtitleFont);
-    painter->setPen(selected ? m_theme.text2 : m_theme.text3);
-    const QRect subtitle = line.adjusted(0, 0, -kWarmth.width() - 8, 0);
-    painter->drawText(subtitle, Qt::AlignVCenter,
-                      QFontMetrics(subtitleFont)
-                          .elidedText(index.data(Model::SubtitleRole).toString(), Qt::ElideRight, subtitle.width()));
-    paintWarmth(*painter, QRectF(QPointF(line.right() + 1 - kWarmth.width(), line.center().y() - 1), kWarmth), index);
-    painter->restore();
-}
-
-void ConversationDelegate::paintWarmth(QPainter& painter, const QRectF& rect, const QModelIndex& index) const {
-    if (!index.data(Model::WarmthKnownRole).toBool())
-        return;
-    paintBar(painter, rect,
-             {{index.data(Model::WarmthInUseRole).toDouble(), m_theme.stateActive},
-              {index.data(Model::WarmthCachedRole).toDouble(), m_theme.stateCachedRing}},
-             m_theme.line2, m_theme.bg2);
-}
-
-QWidget* ConversationDelegate::createEditor(QWidget* parent, const QStyleOptionViewItem&, const QModelIndex&) const {
-    auto* editor = new QLineEdit(parent);
-    editor->setObjectName(QStringLiteral("renameEditor"));
-    editor->setFont(textFont(TextRole::Control, QFont::Medium));
-    editor->setProperty("kvscopeFocusInside", true);
-    return editor;
-}
-
-void ConversationDelegate::updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
-                                                const QModelIndex&) const {
-    const QRect card = cardOf(option.rect);
-    editor->setGeometry(card.adjusted(2, 3, -2, -25));
-}
-
-ConversationPanel::ConversationPanel(ConversationListModel* model, const Theme& theme, QWidget* parent)
+ConversationPanel::ConversationPanel(ConversationListModel* model, SearchModel* search, const Theme& theme,
+                                     QWidget* parent)
     : QWidget(parent)
     , m_theme(theme)
     , m_model(model)
+    , m_search(search)
+    , m_stack(new QStackedWidget(this))
     , m_list(new QListView(this))
-    , m_delegate(new ConversationDelegate(theme, this)) {
+    , m_hits(new QListView(this))
+    , m_nothing(new QLabel(this))
+    , m_delegate(new ConversationDelegate(theme, this))
+    , m_hitDelegate(new SearchDelegate(theme, this)) {
     setAccessibleName(tr("Chats"));
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 1, 0);
-    column->setSpacing(0);
+    new QVBoxLayout(this);
+    layout()->setContentsMargins(0, 0, 1, 0);
+    layout()->setSpacing(0);
+    buildHead();
+    buildList();
+    buildHits();
+    m_nothing->setObjectName(QStringLiteral("hint"));
+    m_nothing->setTextFormat(Qt::PlainText);
+    m_nothing->setWordWrap(true);
+    m_nothing->setAlignment(Qt::AlignHCenter | Qt::AlignTop);
+    m_nothing->setContentsMargins(20, 32, 20, 20);
+    m_stack->addWidget(m_list);
+    m_stack->addWidget(m_hits);
+    m_stack->addWidget(m_nothing);
+    layout()->addWidget(m_stack);
+    layout()->addWidget(new WarmthLegend(theme, this));
+}
+
+void ConversationPanel::buildHead() {
     auto* head = new QHBoxLayout;
-    head->setContentsMargins(18, 8, 8, 8);
-    auto* name = new QLabel(tr("Chats"), this);
-    name->setObjectName(QStringLiteral("panelTitle"));
-    QFont font = textFont(TextRole::Chat, QFont::DemiBold);
-    name->setFont(font);
-    head->addWidget(name, 1);
-    auto* plus = new IconButton(Icon::Plus, tr("New chat (Ctrl+N)"), theme, this, 20);
+    head->setContentsMargins(12, 8, 8, 8);
+    head->setSpacing(4);
+    if (m_search) {
+        m_field = new LineEdit(this);
+        m_field->setObjectName(QStringLiteral("searchField"));
+        m_field->setPlaceholderText(tr("Search titles and text"));
+        m_field->setAccessibleName(tr("Search in titles and texts of all chats"));
+        m_field->setClearButtonEnabled(true);
+        m_field->addAction(makeIcon(Icon::Search, m_theme.text3, m_theme.textOff), QLineEdit::LeadingPosition);
+        m_field->installEventFilter(this);
+        head->addWidget(m_field, 1);
+        connect(m_field, &QLineEdit::textChanged, m_search, &SearchModel::setQuery);
+        connect(m_search, &SearchModel::changed, this, &ConversationPanel::showSearch);
+    } else {
+        auto* name = new QLabel(tr("Chats"), this);
+        name->setObjectName(QStringLiteral("panelTitle"));
+        name->setFont(textFont(TextRole::Chat, QFont::DemiBold));
+        name->setContentsMargins(6, 0, 0, 0);
+        head->addWidget(name, 1);
+    }
+    auto* plus = new IconButton(Icon::Plus, tr("New chat (Ctrl+N)"), m_theme, this, 20);
     connect(plus, &QAbstractButton::clicked, this, &ConversationPanel::newRequested);
     head->addWidget(plus);
-    column->addLayout(head);
+    static_cast<QVBoxLayout*>(layout())->addLayout(head);
+}
 
+void ConversationPanel::buildList() {
     // Before the list itself hears of it: a row that leaves makes the list choose a neighbour, which nobody asked for.
-    connect(model, &QAbstractItemModel::rowsAboutToBeRemoved, this, [this] { m_syncing = true; });
-    m_list->setModel(model);
+    connect(m_model, &QAbstractItemModel::rowsAboutToBeRemoved, this, [this] { m_syncing = true; });
+    dress(m_list, tr("Chats"));
+    m_list->setModel(m_model);
     m_list->setItemDelegate(m_delegate);
-    m_list->setObjectName(QStringLiteral("conversationList"));
-    m_list->setAccessibleName(tr("Chats"));
-    m_list->setFrameShape(QFrame::NoFrame);
-    m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    m_list->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
-    m_list->setSelectionMode(QAbstractItemView::SingleSelection);
     m_list->setEditTriggers(QAbstractItemView::EditKeyPressed | QAbstractItemView::DoubleClicked);
-    m_list->setContextMenuPolicy(Qt::CustomContextMenu);
-    m_list->setMouseTracking(true);
-    m_list->setProperty("kvscopeFocusInside", true);
     m_list->installEventFilter(this);
-    column->addWidget(m_list, 1);
-    column->addWidget(new WarmthLegend(theme, this));
-
+    m_list->viewport()->installEventFilter(this);
     connect(m_list->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& index) {
         const ConversationId id = m_model->idAt(index.row());
         if (m_syncing || id == kNoId || id == m_current)
@@ -202,12 +143,65 @@ ConversationPanel::ConversationPanel(ConversationListModel* model, const Theme& 
         m_current = id;
         emit selected(id);
     });
-    connect(m_list, &QWidget::customContextMenuRequested, this, &ConversationPanel::showMenu);
     // Rows move when a chat is used: the selection follows its conversation, not its place.
-    connect(model, &QAbstractItemModel::modelReset, this, &ConversationPanel::syncCurrent);
-    connect(model, &QAbstractItemModel::rowsInserted, this, &ConversationPanel::syncCurrent);
-    connect(model, &QAbstractItemModel::rowsRemoved, this, &ConversationPanel::syncCurrent);
+    connect(m_model, &QAbstractItemModel::modelReset, this, &ConversationPanel::syncCurrent);
+    connect(m_model, &QAbstractItemModel::rowsInserted, this, &ConversationPanel::syncCurrent);
+    connect(m_model, &QAbstractItemModel::rowsRemoved, this, &ConversationPanel::syncCurrent);
 }
+
+void ConversationPanel::buildHits() {
+    dress(m_hits, tr("Chats found"));
+    m_hits->setItemDelegate(m_hitDelegate);
+    m_hits->installEventFilter(this);
+    if (!m_search)
+        return;
+    m_hits->setModel(m_search);
+    connect(m_hits, &QListView::clicked, this, &ConversationPanel::chooseHit);
+}
+
+// ---- search ----
+
+void ConversationPanel::showSearch() {
+    m_hitDelegate->setQuery(m_search->query());
+    if (!m_search->active()) {
+        m_stack->setCurrentWidget(m_list);
+        return;
+    }
+    const bool found = m_search->rowCount() > 0;
+    if (!found && m_search->waiting() && m_search->problem().isEmpty()) {
+        m_stack->setCurrentWidget(m_hits); // empty for a moment, rather than a sentence that flashes up
+        return;
+    }
+    m_nothing->setText(m_search->problem().isEmpty() ? tr("No chat contains “%1”").arg(m_search->query().left(60))
+                                                     : m_search->problem());
+    m_stack->setCurrentWidget(found ? static_cast<QWidget*>(m_hits) : m_nothing);
+    m_hits->viewport()->update();
+}
+
+void ConversationPanel::chooseHit(const QModelIndex& index) {
+    if (!index.isValid())
+        return;
+    const ConversationId id = index.data(SearchModel::ConversationRole).toLongLong();
+    m_current = id;
+    emit hitChosen(id, index.data(SearchModel::MessageRole).toLongLong(), m_search->query());
+}
+
+void ConversationPanel::focusSearch() {
+    if (!m_field)
+        return;
+    m_field->setFocus(Qt::ShortcutFocusReason);
+    m_field->selectAll();
+}
+
+bool ConversationPanel::clearSearch() {
+    if (!m_field || m_field->text().isEmpty())
+        return false;
+    m_field->clear();
+    syncCurrent();
+    return true;
+}
+
+// ---- choosing ----
 
 void ConversationPanel::setCurrent(ConversationId id) {
     m_current = id;
@@ -227,37 +221,104 @@ void ConversationPanel::syncCurrent() {
 }
 
 void ConversationPanel::renameCurrent() {
+    clearSearch();
     const int row = m_model->rowOf(m_current);
-    if (row >= 0)
-        m_list->edit(m_model->index(row));
+    if (row < 0)
+        return;
+    m_list->scrollTo(m_model->index(row));
+    m_list->edit(m_model->index(row));
 }
 
-void ConversationPanel::showMenu(const QPoint& at) {
-    const QModelIndex index = m_list->indexAt(at);
+void ConversationPanel::showMenu(const QContextMenuEvent& event) {
+    const bool byKey = event.reason() == QContextMenuEvent::Keyboard;
+    const QModelIndex index =
+        byKey ? m_list->currentIndex() : m_list->indexAt(m_list->viewport()->mapFromGlobal(event.globalPos()));
     const ConversationId id = m_model->idAt(index.row());
     if (id == kNoId)
         return;
     QMenu menu(this);
-    menu.addAction(makeIcon(Icon::Edit, m_theme.text2, m_theme.textOff), tr("Rename\tF2"), this,
-                   [this, index = QPersistentModelIndex(index)] { m_list->edit(index); });
-    menu.addAction(makeIcon(Icon::Trash, m_theme.text2, m_theme.textOff), tr("Delete\tDel"), this,
-                   [this, id] { emit deleteRequested(id); });
-    menu.exec(m_list->viewport()->mapToGlobal(at));
+    const auto add = [&](Icon icon, const QString& text, auto&& run) {
+        menu.addAction(makeIcon(icon, m_theme.text2, m_theme.textOff), text, this, run);
+    };
+    add(Icon::Edit, tr("Rename\tF2"), [this, index = QPersistentModelIndex(index)] { m_list->edit(index); });
+    add(Icon::Copy, tr("Duplicate"), [this, id] { emit duplicateRequested(id); });
+    add(Icon::Export, tr("Export…"), [this, id] { emit exportRequested(id); });
+    menu.addSeparator();
+    add(Icon::Trash, tr("Delete\tDel"), [this, id] { emit deleteRequested(id); });
+    menu.exec(byKey ? m_list->viewport()->mapToGlobal(m_list->visualRect(index).center()) : event.globalPos());
+}
+
+bool ConversationPanel::listKey(int key) {
+    if (key == Qt::Key_Delete && m_current != kNoId) {
+        emit deleteRequested(m_current);
+        return true;
+    }
+    if ((key == Qt::Key_Return || key == Qt::Key_Enter) && m_current != kNoId) {
+        emit entered();
+        return true;
+    }
+    return false;
+}
+
+bool ConversationPanel::fieldKey(int key) {
+    const bool found = m_search->rowCount() > 0;
+    switch (key) {
+    case Qt::Key_Down:
+        if (m_stack->currentWidget() == m_list) {
+            m_list->setFocus(Qt::TabFocusReason);
+        } else if (found) {
+            if (!m_hits->currentIndex().isValid())
+                m_hits->setCurrentIndex(m_search->index(0));
+            m_hits->setFocus(Qt::TabFocusReason);
+        }
+        return true;
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+        if (found)
+            chooseHit(m_hits->currentIndex().isValid() ? m_hits->currentIndex() : m_search->index(0));
+        return true;
+    default:
+        return false;
+    }
 }
 
 bool ConversationPanel::eventFilter(QObject* watched, QEvent* event) {
-    if (watched == m_list && event->type() == QEvent::KeyPress &&
-        static_cast<QKeyEvent*>(event)->key() == Qt::Key_Delete && m_current != kNoId) {
-        emit deleteRequested(m_current);
+    if (event->type() == QEvent::ContextMenu && (watched == m_list || watched == m_list->viewport())) {
+        showMenu(*static_cast<QContextMenuEvent*>(event));
         return true;
+    }
+    if (event->type() != QEvent::KeyPress)
+        return QWidget::eventFilter(watched, event);
+    const int key = static_cast<QKeyEvent*>(event)->key();
+    if (watched == m_list && listKey(key))
+        return true;
+    if (watched == m_field && !m_field->composing() && fieldKey(key))
+        return true;
+    if (watched == m_hits) {
+        if (key == Qt::Key_Return || key == Qt::Key_Enter) {
+            chooseHit(m_hits->currentIndex());
+            return true;
+        }
+        if (key == Qt::Key_Up && m_hits->currentIndex().row() <= 0) {
+            m_field->setFocus(Qt::BacktabFocusReason);
+            return true;
+        }
     }
     return QWidget::eventFilter(watched, event);
 }
 
+// ---- looks ----
+
 void ConversationPanel::setTheme(const Theme& theme) {
     m_theme = theme;
     m_delegate->setTheme(theme);
+    m_hitDelegate->setTheme(theme);
+    if (m_field)
+        for (QAction* action : m_field->actions())
+            if (!action->icon().isNull() && action->objectName().isEmpty())
+                action->setIcon(makeIcon(Icon::Search, theme.text3, theme.textOff));
     m_list->viewport()->update();
+    m_hits->viewport()->update();
     update();
 }
 
@@ -265,6 +326,7 @@ void ConversationPanel::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.fillRect(rect(), m_theme.bg2);
     painter.fillRect(QRect(width() - 1, 0, 1, height()), m_theme.line1);
+    painter.fillRect(QRect(0, kHead, width(), 1), m_theme.line1);
 }
 
 } // namespace kvscope::ui

@@ -10,6 +10,11 @@
 #include "ui/widgets/button.h"
 
 namespace kvscope::ui {
+namespace {
+
+constexpr std::size_t kBesideAtMost = 2;
+
+} // namespace
 
 MessageBox::MessageBox(Kind kind, const QString& sentence, const QString& detail, const std::vector<Action>& actions,
                        const Theme& theme, QWidget* parent)
@@ -37,14 +42,23 @@ MessageBox::MessageBox(Kind kind, const QString& sentence, const QString& detail
         more->setTextFormat(Qt::PlainText);
         words->addWidget(more);
     }
-    words->addStretch(1);
+    QHBoxLayout* buttons = row;
     row->addLayout(words, 1);
+    if (actions.size() > kBesideAtMost) {
+        buttons = new QHBoxLayout;
+        buttons->setContentsMargins(0, 8, 0, 0);
+        buttons->setSpacing(8);
+        words->addLayout(buttons);
+    }
+    words->addStretch(1);
     for (const Action& action : actions) {
         auto* button =
             new Button(action.text, action.primary ? Button::Kind::Primary : Button::Kind::Ghost, theme, this);
         connect(button, &QAbstractButton::clicked, this, action.run);
-        row->addWidget(button, 0, Qt::AlignVCenter);
+        buttons->addWidget(button, 0, Qt::AlignVCenter);
     }
+    if (buttons != row)
+        buttons->addStretch(1);
 }
 
 QString MessageBox::sentence() const {

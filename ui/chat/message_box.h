@@ -12,7 +12,8 @@ class QLabel;
 
 namespace kvscope::ui {
 
-/// What happened, then what it costs or what helps, with at most two buttons. Lies above the messages, never over them.
+/// What happened, then what it costs or what helps, with its buttons: beside the words, or below
+/// them where there are more than two. Lies above the messages, never over them.
 class MessageBox final : public QFrame, public Themed {
     Q_OBJECT
 public:

@@ -11,7 +11,9 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "ui/chat/preset_row.h"
 #include "ui/widgets/button.h"
+#include "ui/widgets/line_edit.h"
 
 namespace kvscope::ui {
 namespace {
@@ -35,13 +37,21 @@ QLabel* label(const QString& text, const char* name, const QFont& font, QWidget*
 
 } // namespace
 
-SettingsPanel::SettingsPanel(const Theme& theme, QWidget* parent)
+SettingsPanel::SettingsPanel(const Theme& theme, QWidget* parent, PresetModel* presets)
     : Popup(theme, parent)
     , m_prompt(new QPlainTextEdit(this)) {
     setFixedWidth(kWidth);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(16, 14, 16, 14);
     column->setSpacing(4);
+    if (presets) {
+        m_presets = new PresetRow(presets, theme, this);
+        column->addWidget(label(tr("Preset"), "panelTitle", textFont(TextRole::Control, QFont::DemiBold), this));
+        column->addWidget(m_presets);
+        column->addSpacing(8);
+        connect(m_presets, &PresetRow::chosen, this, &SettingsPanel::takePreset);
+        connect(m_presets, &PresetRow::sizeChanged, this, [this] { adjustSize(); });
+    }
     column->addWidget(label(tr("System prompt"), "panelTitle", textFont(TextRole::Control, QFont::DemiBold), this));
     column->addWidget(label(tr("Read before the first message. Changing it computes the chat again."), "hint",
                             textFont(TextRole::Table), this));
@@ -58,10 +68,14 @@ SettingsPanel::SettingsPanel(const Theme& theme, QWidget* parent)
     auto* defaults = new Button(tr("Defaults"), Button::Kind::Ghost, theme, this);
     defaults->setGlyph(Icon::Again);
     connect(defaults, &QAbstractButton::clicked, this, [this] {
-        setValues(m_prompt->toPlainText(), defaultChatSettings());
+        m_settings = defaultChatSettings();
+        for (const SettingField& field : settingFields())
+            showValue(field);
         emit settingsChanged(m_settings);
+        refreshPreset();
     });
     column->addWidget(defaults, 0, Qt::AlignRight);
+    connect(m_prompt, &QPlainTextEdit::textChanged, this, &SettingsPanel::refreshPreset);
 }
 
 QWidget* SettingsPanel::makeRow(const SettingField& field) {
@@ -75,7 +89,7 @@ QWidget* SettingsPanel::makeRow(const SettingField& field) {
     name->setWordWrap(false);
     auto* option = label(QLatin1StringView(field.option), "hint", monoFont(TextRole::Axis), row);
     option->setWordWrap(false);
-    auto* edit = new QLineEdit(row);
+    auto* edit = new LineEdit(row);
     edit->setFixedWidth(kFieldWidth);
     edit->setFont(figureFont(TextRole::Table));
     edit->setAccessibleName(fieldText(field.name));
@@ -89,7 +103,7 @@ QWidget* SettingsPanel::makeRow(const SettingField& field) {
     message->setContentsMargins(0, 4, 0, 0); // clear of the focus ring
     grid->addWidget(message, 1, 0, 1, 3, Qt::AlignRight);
     grid->setColumnStretch(1, 1);
-    m_rows.push_back({edit, message});
+    m_rows.push_back({edit, message, 0});
     const std::size_t index = std::size_t(field.id);
     connect(edit, &QLineEdit::textEdited, this, [this, index] { read(settingFields()[index]); });
     connect(edit, &QLineEdit::editingFinished, this, [this, index] {
@@ -103,10 +117,30 @@ void SettingsPanel::read(const SettingField& field) {
     api::SamplingParams candidate = m_settings;
     const Result<void> result = parseSetting(candidate, field, m_rows[std::size_t(field.id)].edit->text());
     tell(field, result ? QString() : QString::fromStdString(result.error().message));
-    if (!result || settingValue(candidate, field.id) == settingValue(m_settings, field.id))
+    // On the way to 1e9 stands 1, which is possible: it must not stay in force when the whole is not.
+    if (!result)
+        setSettingValue(candidate, field.id, m_rows[std::size_t(field.id)].base);
+    if (settingValue(candidate, field.id) == settingValue(m_settings, field.id))
         return;
     m_settings = candidate;
     emit settingsChanged(m_settings);
+    refreshPreset();
+}
+
+void SettingsPanel::refreshPreset() {
+    if (m_presets)
+        m_presets->setValues(m_prompt->toPlainText(), m_settings, false);
+}
+
+/// All of a preset counts at once, the prompt too: a part of it would be another preset.
+void SettingsPanel::takePreset(const QString& systemPrompt, const api::SamplingParams& settings) {
+    m_settings = settings;
+    m_prompt->setPlainText(systemPrompt);
+    for (const SettingField& field : settingFields())
+        showValue(field);
+    commitPrompt();
+    emit settingsChanged(m_settings);
+    refreshPreset();
 }
 
 void SettingsPanel::tell(const SettingField& field, const QString& refusal) {
@@ -118,7 +152,9 @@ void SettingsPanel::tell(const SettingField& field, const QString& refusal) {
 }
 
 void SettingsPanel::showValue(const SettingField& field) {
-    m_rows[std::size_t(field.id)].edit->setText(settingText(m_settings, field));
+    Row& row = m_rows[std::size_t(field.id)];
+    row.base = settingValue(m_settings, field.id);
+    row.edit->setText(settingText(m_settings, field));
     tell(field, {});
 }
 
@@ -129,6 +165,8 @@ void SettingsPanel::setValues(const QString& systemPrompt, const api::SamplingPa
         m_prompt->setPlainText(systemPrompt);
     for (const SettingField& field : settingFields())
         showValue(field);
+    if (m_presets)
+        m_presets->setValues(systemPrompt, settings, true);
 }
 
 void SettingsPanel::popupBelow(QWidget* anchor) {
@@ -150,6 +188,10 @@ QSize SettingsPanel::sizeHint() const {
 /// The system prompt counts when the panel closes: while typing, every keystroke would be another prompt.
 void SettingsPanel::hideEvent(QHideEvent* event) {
     Popup::hideEvent(event);
+    commitPrompt();
+}
+
+void SettingsPanel::commitPrompt() {
     const QString prompt = m_prompt->toPlainText();
     if (prompt == m_lastPrompt)
         return;

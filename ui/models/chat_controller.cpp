@@ -85,6 +85,15 @@ void ChatController::reread() {
     start();
 }
 
+void ChatController::reloadList() {
+    m_store.listConversations([this](Result<std::vector<Conversation>> list) {
+        if (list)
+            m_list.setConversations(std::move(*list), m_wallNow());
+        else
+            emit storeFailed(sentenceOf(list.error()));
+    });
+}
+
 void ChatController::newConversation() {
     if (m_current && m_current->conversation.id == kNoId && m_current->model->size() == 0)
         return; // an empty new chat is already there
@@ -199,7 +208,10 @@ void ChatController::remove(ConversationId id) {
 }
 
 void ChatController::undoRemove() {
-    const ConversationId id = std::exchange(m_lastRemoved, kNoId);
+    undoRemove(std::exchange(m_lastRemoved, kNoId));
+}
+
+void ChatController::undoRemove(ConversationId id) {
     if (id == kNoId)
         return;
     if (ChatSession* s = byConversation(id))

@@ -47,12 +47,15 @@ public:
     void start();
     /// Another database has taken the place of the one that was read: its list, and nothing of what was shown before.
     void reread();
+    /// Reads the list anew: an import changed it.
+    void reloadList();
     void newConversation();
     void select(ConversationId id);
     void rename(ConversationId id, const QString& title);
     void remove(ConversationId id);
-    /// Takes back the last `remove`.
+    /// Takes back the last `remove`, or an earlier one.
     void undoRemove();
+    void undoRemove(ConversationId id);
     void setSystemPrompt(const QString& prompt);
     void setSettings(const api::SamplingParams& settings);
 

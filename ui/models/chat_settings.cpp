@@ -5,6 +5,8 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QLocale>
+#include <QRegularExpression>
 #include <cmath>
 #include <limits>
 
@@ -109,19 +111,27 @@ QString settingText(const api::SamplingParams& params, const SettingField& field
     const double value = settingValue(params, field.id);
     if (value == field.off)
         return tr(field.offWord);
-    return field.whole ? QString::number(qint64(value)) : QString::number(value, 'g', 6);
+    return field.whole ? QString::number(qint64(value)) : QString::number(value, 'g', QLocale::FloatingPointShortest);
 }
 
 Result<void> parseSetting(api::SamplingParams& params, const SettingField& field, const QString& text) {
     QString typed = text.trimmed();
     const auto refused = [&] {
-        return fail(ErrorCode::InvalidArgument, tr("Allowed: %1").arg(tr(field.range)).toStdString());
+        QString sentence = tr("Allowed: %1").arg(tr(field.range));
+        if (!field.whole && typed.contains(QLatin1Char(',')))
+            sentence = tr("%1, with a point: 0.5").arg(sentence);
+        return fail(ErrorCode::InvalidArgument, sentence.toStdString());
     };
     if (!std::isnan(field.off) && typed.compare(tr(field.offWord), Qt::CaseInsensitive) == 0) {
         setSettingValue(params, field.id, field.off);
         return {};
     }
-    typed.replace(QLatin1Char(','), QLatin1Char('.')).replace(QChar(0x2212), QLatin1Char('-'));
+    typed.replace(QChar(0x2212), QLatin1Char('-'));
+    // A comma separates thousands here as everywhere in the window, and nothing else: 0,5 would be read as 5 by some
+    // and as a half by others.
+    static const QRegularExpression kGrouped(QStringLiteral("^[+-]?[0-9]{1,3}(,[0-9]{3})+$"));
+    if (field.whole && kGrouped.match(typed).hasMatch())
+        typed.remove(QLatin1Char(','));
     bool ok = false;
     const double value = typed.toDouble(&ok);
     if (!ok || !std::isfinite(value) || (field.whole && value != std::floor(value)))

@@ -40,6 +40,8 @@ QVariant ConversationListModel::data(const QModelIndex& index, int role) const {
         return row.warmth.inUse;
     case WarmthKnownRole:
         return row.warmth.known;
+    case UnsavedRole:
+        return row.conversation.unsaved;
     default:
         return {};
     }

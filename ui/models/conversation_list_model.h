@@ -30,6 +30,7 @@ public:
         WarmthCachedRole,
         WarmthInUseRole,
         WarmthKnownRole,
+        UnsavedRole, ///< bool: it is only in memory
     };
 
     explicit ConversationListModel(QObject* parent = nullptr);

@@ -37,6 +37,7 @@ QHash<QString, QColor> tokensByName(const Theme& t) {
         {QStringLiteral("onAccent"), t.onAccent},
         {QStringLiteral("sel"), t.sel},
         {QStringLiteral("focus"), t.focus},
+        {QStringLiteral("warn"), t.warn},
         {QStringLiteral("danger"), t.danger},
     };
 }

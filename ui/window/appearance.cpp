@@ -23,6 +23,7 @@ const QString kGnome = QStringLiteral("org.gnome.desktop.interface");
 const QString kAnimations = QStringLiteral("enable-animations");
 const QString kThemeKey = QStringLiteral("appearance/theme");
 const QString kTextKey = QStringLiteral("appearance/text_size");
+const QString kSendKey = QStringLiteral("composer/send_key");
 
 const char* nameOf(ThemeChoice choice) {
     return choice == ThemeChoice::Light ? "light" : choice == ThemeChoice::Dark ? "dark" : "system";
@@ -43,6 +44,7 @@ Appearance::Appearance(QSettings& settings, QObject* parent) : QObject(parent), 
         if (stored == QLatin1StringView(nameOf(choice)))
             m_choice = choice;
     m_textSize = std::clamp(settings.value(kTextKey, kNormalText).toInt(), kSmallestText, kLargestText);
+    m_sendKey = sendKeyFrom(settings.value(kSendKey).toString());
     m_system =
         QGuiApplication::palette().color(QPalette::Window).lightness() < 128 ? ThemeKind::Dark : ThemeKind::Light;
     QDBusConnection bus = QDBusConnection::sessionBus();
@@ -99,6 +101,14 @@ void Appearance::setChoice(ThemeChoice choice) {
     m_settings.setValue(kThemeKey, QLatin1StringView(nameOf(choice)));
     if (kind() != before)
         emit themeChanged();
+}
+
+void Appearance::setSendKey(SendKey key) {
+    if (key == m_sendKey)
+        return;
+    m_sendKey = key;
+    m_settings.setValue(kSendKey, sendKeyName(key));
+    emit sendKeyChanged(key);
 }
 
 void Appearance::setTextSize(int pixels) {

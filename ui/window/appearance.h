@@ -4,6 +4,7 @@
 #include <QObject>
 #include <optional>
 
+#include "ui/models/send_key.h"
 #include "ui/theme/theme.h"
 
 class QSettings;
@@ -14,8 +15,9 @@ namespace kvscope::ui {
 
 enum class ThemeChoice { System, Light, Dark };
 
-/// Theme, text size and motion: what the user chose, and what the desktop says where the choice is "System" (its
-/// portal over D-Bus, without waiting for it; else the lightness of the palette that the program started with).
+/// Theme, text size, motion and the key that sends: what the user chose, and what the desktop says where the choice is
+/// "System" (its portal over D-Bus, without waiting for it; else the lightness of the palette that the program started
+/// with).
 class Appearance final : public QObject {
     Q_OBJECT
 public:
@@ -30,11 +32,14 @@ public:
     ThemeKind kind() const;
     int textSize() const { return m_textSize; }
     void setTextSize(int pixels); ///< clamped
+    SendKey sendKey() const { return m_sendKey; }
+    void setSendKey(SendKey key);
     bool reducedMotion() const { return m_reducedMotion; }
 
 signals:
     void themeChanged();
     void textSizeChanged(int pixels);
+    void sendKeyChanged(SendKey key);
     void motionChanged(bool reduced);
 
 private slots:
@@ -48,6 +53,7 @@ private:
     ThemeChoice m_choice = ThemeChoice::System;
     ThemeKind m_system = ThemeKind::Dark;
     int m_textSize = kNormalText;
+    SendKey m_sendKey = SendKey::Enter;
     bool m_reducedMotion = false;
 };
 

@@ -6,10 +6,10 @@
 
 #include <QApplication>
 #include <QCloseEvent>
+#include <QDateTime>
 #include <QMenu>
 #include <QScrollArea>
 #include <QSettings>
-#include <QShortcut>
 #include <QSplitter>
 #include <QVBoxLayout>
 
@@ -25,6 +25,8 @@
 #include "ui/cockpit/sequences_panel.h"
 #include "ui/models/chat_controller.h"
 #include "ui/models/model_list_model.h"
+#include "ui/models/preset_model.h"
+#include "ui/models/search_model.h"
 #include "ui/window/appearance.h"
 #include "ui/window/block_link.h"
 #include "ui/window/dock_area.h"
@@ -56,8 +58,11 @@ MainWindow::MainWindow(WindowParts parts) : m_parts(parts) {
     column->setSpacing(0);
     m_top = new TopBar(theme, content);
     m_body = new QSplitter(Qt::Horizontal, content);
-    m_side = new ConversationPanel(m_parts.chat.conversations(), theme);
-    m_chatPanel = new ChatPanel(&m_parts.chat, &m_parts.models, theme);
+    if (m_parts.store)
+        m_search = new SearchModel(QDateTime::currentMSecsSinceEpoch, this);
+    m_presets = new PresetModel(m_parts.store, this);
+    m_side = new ConversationPanel(m_parts.chat.conversations(), m_search, theme);
+    m_chatPanel = new ChatPanel(&m_parts.chat, &m_parts.models, theme, m_presets);
     m_docks = new DockArea(theme);
     m_status = new StatusBar(theme, content);
     column->addWidget(m_top);
@@ -67,8 +72,10 @@ MainWindow::MainWindow(WindowParts parts) : m_parts(parts) {
     setCentralWidget(scroll);
     setMinimumSize(480, 360);
     buildBody();
+    buildCommands();
     buildShortcuts();
     connectParts();
+    connectStore();
     connectTimers();
 
     m_workspace = m_parts.settings.value(QStringLiteral("window/workspace"), int(TopBar::Observe)).toInt();
@@ -78,12 +85,15 @@ MainWindow::MainWindow(WindowParts parts) : m_parts(parts) {
     loadArrangement();
     m_top->setWorkspace(m_workspace);
     m_chatPanel->setTextSize(m_parts.appearance.textSize());
+    m_chatPanel->composer()->setSendKey(m_parts.appearance.sendKey());
     refreshTitle();
     refreshStatus();
     m_chatPanel->composer()->edit()->setFocus();
 }
 
-MainWindow::~MainWindow() = default;
+MainWindow::~MainWindow() {
+    m_chatPanel->flushDraft();
+}
 
 void MainWindow::buildBody() {
     const Theme theme = Theme::load(m_parts.appearance.kind());
@@ -102,32 +112,6 @@ void MainWindow::buildBody() {
     m_body->setStretchFactor(1, 1);
     m_body->setStretchFactor(2, 0);
     m_body->installEventFilter(this);
-}
-
-void MainWindow::buildShortcuts() {
-    const auto on = [this](const QKeySequence& keys, auto&& run) {
-        auto* shortcut = new QShortcut(keys, this);
-        connect(shortcut, &QShortcut::activated, this, run);
-    };
-    on(QKeySequence(Qt::CTRL | Qt::Key_N), [this] {
-        m_parts.chat.newConversation();
-        m_chatPanel->composer()->edit()->setFocus();
-    });
-    on(QKeySequence(Qt::CTRL | Qt::Key_B), [this] { toggleSide(); });
-    on(QKeySequence(Qt::CTRL | Qt::Key_1), [this] { setWorkspace(TopBar::Chat); });
-    on(QKeySequence(Qt::CTRL | Qt::Key_2), [this] { setWorkspace(TopBar::Observe); });
-    on(QKeySequence(Qt::CTRL | Qt::Key_M), [this] { openModelPicker(); });
-    on(QKeySequence(Qt::CTRL | Qt::Key_O), [this] { openModelFile(); });
-    on(QKeySequence(Qt::CTRL | Qt::Key_Comma), [this] { m_chatPanel->showSettings(); });
-    on(QKeySequence(Qt::CTRL | Qt::Key_S), [this] { saveSession(); });
-    on(QKeySequence(Qt::CTRL | Qt::Key_L), [this] { m_chatPanel->composer()->edit()->setFocus(); });
-    on(QKeySequence::ZoomIn, [this] { m_parts.appearance.setTextSize(m_parts.appearance.textSize() + 1); });
-    on(QKeySequence::ZoomOut, [this] { m_parts.appearance.setTextSize(m_parts.appearance.textSize() - 1); });
-    on(QKeySequence(Qt::CTRL | Qt::Key_0), [this] { m_parts.appearance.setTextSize(Appearance::kNormalText); });
-    on(QKeySequence(Qt::CTRL | Qt::Key_Q), [this] { close(); });
-    on(QKeySequence(Qt::Key_F1), [this] { showShortcuts(); });
-    on(QKeySequence(Qt::Key_F10), [this] { emit m_top->menuRequested(); });
-    on(QKeySequence(Qt::Key_Escape), [this] { escape(); });
 }
 
 void MainWindow::connectParts() {
@@ -154,6 +138,17 @@ void MainWindow::connectParts() {
         m_chatPanel->composer()->edit()->setFocus();
     });
     connect(m_side, &ConversationPanel::deleteRequested, &chat, &ChatController::remove);
+    connect(m_side, &ConversationPanel::hitChosen, this, &MainWindow::showHit);
+    connect(m_side, &ConversationPanel::entered, this, [this] {
+        showSideOverlay(false);
+        m_chatPanel->composer()->edit()->setFocus();
+    });
+    connect(m_top, &TopBar::findRequested, this, &MainWindow::openPalette);
+    connectChat();
+}
+
+void MainWindow::connectChat() {
+    ChatController& chat = m_parts.chat;
     connect(m_chatPanel, &ChatPanel::deleteRequested, this,
             [this] { m_parts.chat.remove(m_parts.chat.current().conversation.id); });
     connect(m_chatPanel, &ChatPanel::promptTokensRequested, this, &MainWindow::showPromptTokens);
@@ -169,13 +164,14 @@ void MainWindow::connectParts() {
         m_side->setCurrent(m_parts.chat.current().conversation.id);
         refreshTitle();
         refreshStatus();
+        showPendingHit();
     });
     connect(&chat, &ChatController::stateChanged, this, [this] {
         m_side->setCurrent(m_parts.chat.current().conversation.id);
         refreshTitle();
         m_parts.cockpit.refreshTitles();
     });
-    connect(&chat, &ChatController::removed, this, [this](qint64, const QString& title) { confirmRemoved(title); });
+    connect(&chat, &ChatController::removed, this, &MainWindow::confirmRemoved);
     connect(&chat, &ChatController::storeFailed, this, [this](const QString& sentence) {
         m_chatPanel->notice(
             QStringLiteral("store-failed"), MessageBox::Kind::Warn, sentence, {},
@@ -183,6 +179,7 @@ void MainWindow::connectParts() {
     });
     connect(&m_parts.appearance, &Appearance::themeChanged, this, &MainWindow::applyAppearance);
     connect(&m_parts.appearance, &Appearance::textSizeChanged, m_chatPanel, &ChatPanel::setTextSize);
+    connect(&m_parts.appearance, &Appearance::sendKeyChanged, m_chatPanel->composer(), &Composer::setSendKey);
     connect(&m_parts.appearance, &Appearance::motionChanged, m_map, &BlockMapPanel::setReducedMotion);
     m_link =
         new BlockLink(chat, m_parts.cockpit, *m_chatPanel->view(), *m_map, {m_parts.askBlock, m_parts.askOwner}, this);
@@ -259,14 +256,22 @@ void MainWindow::changeEvent(QEvent* event) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
+    m_chatPanel->flushDraft();
     saveArrangement();
     QMainWindow::closeEvent(event);
 }
 
-/// Esc, after an input method and an open popup have had it: overlay, lit blocks and selection, then Stop.
+/// Esc, after an input method and an open popup have had it: overlay, search, then Stop, then lit blocks and selection.
 void MainWindow::escape() {
     if (m_sideOverlay) {
+        m_side->clearSearch();
         showSideOverlay(false);
+        return;
+    }
+    if (m_chatPanel->cancelTooLong())
+        return;
+    if (m_side->clearSearch()) {
+        m_side->list()->setFocus();
         return;
     }
     if (m_parts.chat.answering()) {

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "engine/api/sources.h"
+#include "ui/models/command_registry.h"
 #include "ui/theme/apply_theme.h"
 #include "ui/window/arrangement.h"
 
@@ -20,10 +21,13 @@ class BlockLink;
 class BlockMapPanel;
 class ChatController;
 class ChatPanel;
+class ChatStore;
 class CockpitController;
 class ConversationPanel;
 class DockArea;
 class ModelListModel;
+class PresetModel;
+class SearchModel;
 class StatusBar;
 class TokenView;
 class TopBar;
@@ -37,6 +41,7 @@ struct WindowParts {
     QSettings& settings; ///< arrangement, size, workspace
     std::function<void(BlockId)> askBlock;
     std::function<void(OwnerId)> askOwner;
+    ChatStore* store = nullptr; ///< without it there is no search, no presets and no drafts
 };
 
 /// The one window: bar, conversations, chat, cockpit, status. It knows no engine and no database: it is fed events and
@@ -49,8 +54,12 @@ public:
 
     /// Events that concern the window: models, engine, blocks. Chat events go to the controller.
     void handleEvent(const api::Event& event);
+    /// Presets and the draft of the new chat; call it once the store can be asked.
+    void loadFromStore();
     /// The database cannot be written; an empty sentence takes the notice away.
     void setStoreTrouble(const QString& sentence, const QString& detail);
+    /// The user goes on without saving, or (false) no longer does.
+    void setInMemory(bool inMemory, const QString& path);
     /// A sentence at the lower end of the chat that goes away by itself.
     void say(const QString& sentence);
 
@@ -59,6 +68,7 @@ public:
     DockArea* docks() const { return m_docks; }
     TopBar* topBar() const { return m_top; }
     StatusBar* status() const { return m_status; }
+    const CommandRegistry& commands() const { return m_commands; }
     BlockMapPanel* blockMap() const { return m_map; }
     TokenView* tokenView() const { return m_tokens; }
 
@@ -73,6 +83,8 @@ signals:
     void storeRetryRequested();
     void templateChosen(const QString& name); ///< for the loaded model, see TemplateBanner
     void promptTokensRequested(qint64 key, const api::DialogPrompt& dialog);
+    void storeOtherRequested(const QString& path);
+    void storeMemoryRequested();
     void shownChanged(bool shown); ///< false while minimised or hidden
 
 protected:
@@ -87,9 +99,18 @@ private:
     // construction
     void buildBody();
     void buildShortcuts();
+    // main_window_commands.cpp
+    void buildCommands();
+    void addChatCommands();
+    void addMessageCommands();
+    void addViewCommands();
+    void addProgramCommands();
+    void addListedKeys();
     void connectParts();
+    void connectChat();
     void connectTimers();
     QMenu* makeMenu();
+    void fillMenu(QMenu& menu, const QStringList& ids);
     // layout, main_window_layout.cpp
     QString arrangementKey() const;
     void loadArrangement();
@@ -114,10 +135,34 @@ private:
     void saveSession();
     void showAbout();
     void showShortcuts();
+    void openPalette();
+    void focusSearch();
+    void showHit(qint64 conversation, qint64 message, const QString& query);
+    void showPendingHit();
+    void stepConversation(int by);
+    void stepPane(int by);
     void escape();
-    void confirmRemoved(const QString& title);
+    void openOtherStore();
+    void confirmRemoved(qint64 id, const QString& title);
+    void undoRemove();
+    // main_window_files.cpp
+    void connectStore();
+    void duplicate(qint64 id);
+    // main_window_export.cpp
+    void exportChats(std::vector<std::int64_t> ids);
+    void importChats();
+    void backUp();
+    void restoreBackup();
 
     WindowParts m_parts;
+    CommandRegistry m_commands;
+    SearchModel* m_search = nullptr;
+    PresetModel* m_presets = nullptr;
+    std::vector<std::pair<qint64, QString>> m_removed; ///< what Undo brings back, the last first
+    struct {
+        qint64 conversation = -1, message = -1;
+        QString query;
+    } m_pendingHit; ///< to be shown once its chat is there
     TopBar* m_top;
     QSplitter* m_body;
     ConversationPanel* m_side;
@@ -128,6 +173,7 @@ private:
     TokenView* m_tokens = nullptr; ///< made when it is asked for
     qint64 m_tokensKey = 0;        ///< of the newest question
     BlockLink* m_link = nullptr;
+    QString m_exportFolder; ///< where the last file was exported to or imported from
     QTimer m_statusTimer;
     QTimer m_saveLayoutTimer;
     QTimer m_removedNotice; ///< after which the notice with Undo goes

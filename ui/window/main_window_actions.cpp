@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // MainWindow: menu, model loading, status, notices.
-#include <QActionGroup>
 #include <QApplication>
-#include <QDialog>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QGridLayout>
-#include <QLabel>
-#include <QMenu>
 #include <QMessageBox>
-#include <QVBoxLayout>
 
 #include "ui/chat/chat_panel.h"
 #include "ui/chat/chat_view.h"
@@ -34,94 +28,13 @@ constexpr int kSaidMs = 10000;
 
 } // namespace
 
-// ---- menu ----
-
-QMenu* MainWindow::makeMenu() {
-    auto* menu = new QMenu(this);
-    menu->setAttribute(Qt::WA_DeleteOnClose);
-    menu->addAction(tr("Open a GGUF file…\tCtrl+O"), this, &MainWindow::openModelFile);
-    menu->addAction(tr("Save session…\tCtrl+S"), this, &MainWindow::saveSession);
-    menu->addSeparator();
-    QMenu* theme = menu->addMenu(tr("Theme"));
-    auto* group = new QActionGroup(theme);
-    const std::pair<QString, ThemeChoice> choices[] = {{tr("As the desktop"), ThemeChoice::System},
-                                                       {tr("Light"), ThemeChoice::Light},
-                                                       {tr("Dark"), ThemeChoice::Dark}};
-    for (const auto& [name, choice] : choices) {
-        QAction* action =
-            theme->addAction(name, this, [this, choice = choice] { m_parts.appearance.setChoice(choice); });
-        action->setCheckable(true);
-        action->setChecked(m_parts.appearance.choice() == choice);
-        group->addAction(action);
-    }
-    QMenu* text = menu->addMenu(tr("Text size"));
-    text->addAction(tr("Larger\tCtrl++"), this,
-                    [this] { m_parts.appearance.setTextSize(m_parts.appearance.textSize() + 1); });
-    text->addAction(tr("Smaller\tCtrl+-"), this,
-                    [this] { m_parts.appearance.setTextSize(m_parts.appearance.textSize() - 1); });
-    text->addAction(tr("Normal\tCtrl+0"), this, [this] { m_parts.appearance.setTextSize(Appearance::kNormalText); });
-    QMenu* panels = menu->addMenu(tr("Panels"));
-    const QStringList ids = m_docks->panelIds();
-    const QStringList names = m_docks->panelNames();
-    for (qsizetype i = 0; i < ids.size(); ++i) {
-        QAction* action = panels->addAction(names[i]);
-        action->setCheckable(true);
-        action->setChecked(m_docks->isShown(ids[i]));
-        connect(action, &QAction::toggled, this, [this, id = ids[i]](bool on) { m_docks->setShown(id, on); });
-    }
-    menu->addAction(tr("Reset layout"), this, &MainWindow::resetLayout);
-    menu->addSeparator();
-    menu->addAction(tr("Keys\tF1"), this, &MainWindow::showShortcuts);
-    menu->addAction(tr("About KVScope"), this, &MainWindow::showAbout);
-    menu->addSeparator();
-    menu->addAction(tr("Quit\tCtrl+Q"), this, &QWidget::close);
-    return menu;
-}
+// ---- dialogs ----
 
 void MainWindow::showAbout() {
     QMessageBox::about(this, tr("About KVScope"),
                        tr("<b>KVScope %1</b><p>Chat with a model on your own machine and watch what its KV cache does."
                           "<p>Free software under the GNU General Public License, version 3 or later.")
                            .arg(QCoreApplication::applicationVersion()));
-}
-
-void MainWindow::showShortcuts() {
-    const std::pair<QString, QString> keys[] = {
-        {tr("Send"), tr("Enter")},
-        {tr("New line"), tr("Shift+Enter")},
-        {tr("Stop the answer"), tr("Esc")},
-        {tr("New chat"), tr("Ctrl+N")},
-        {tr("Chats on and off"), tr("Ctrl+B")},
-        {tr("Rename, delete the chosen chat"), tr("F2, Del")},
-        {tr("To the composer"), tr("Ctrl+L")},
-        {tr("Workspace Chat, Observe"), tr("Ctrl+1, Ctrl+2")},
-        {tr("Models"), tr("Ctrl+M")},
-        {tr("Open a GGUF file"), tr("Ctrl+O")},
-        {tr("Settings of this chat"), tr("Ctrl+,")},
-        {tr("Save session"), tr("Ctrl+S")},
-        {tr("Text size"), tr("Ctrl++, Ctrl+-, Ctrl+0")},
-        {tr("In the chat: from message to message"), tr("Ctrl+Up, Ctrl+Down")},
-        {tr("In the chat: receipt, blocks, copy"), tr("Enter, B, Ctrl+C")},
-        {tr("In the map: move, choose, zoom, dim"), tr("Arrows, Enter, + - 0, D")},
-        {tr("Menu"), tr("F10")},
-    };
-    QDialog dialog(this);
-    dialog.setWindowTitle(tr("Keys"));
-    auto* grid = new QGridLayout(&dialog);
-    grid->setContentsMargins(24, 20, 24, 20);
-    grid->setHorizontalSpacing(32);
-    grid->setVerticalSpacing(8);
-    int row = 0;
-    for (const auto& [what, key] : keys) {
-        auto* name = new QLabel(what, &dialog);
-        name->setFont(textFont(TextRole::Control));
-        auto* value = new QLabel(key, &dialog);
-        value->setFont(monoFont(TextRole::Table));
-        value->setObjectName(QStringLiteral("quiet"));
-        grid->addWidget(name, row, 0);
-        grid->addWidget(value, row++, 1);
-    }
-    dialog.exec();
 }
 
 void MainWindow::saveSession() {
@@ -232,7 +145,35 @@ void MainWindow::setStoreTrouble(const QString& sentence, const QString& detail)
         return;
     }
     m_chatPanel->notice(QStringLiteral("store"), MessageBox::Kind::Danger, sentence, detail,
-                        {{tr("Retry"), true, [this] { emit storeRetryRequested(); }}});
+                        {{tr("Retry"), true, [this] { emit storeRetryRequested(); }},
+                         {tr("Open another…"), false, [this] { openOtherStore(); }},
+                         {tr("Continue without saving"), false, [this] { emit storeMemoryRequested(); }}});
+}
+
+void MainWindow::setInMemory(bool inMemory, const QString& path) {
+    const QString subject = QStringLiteral("memory");
+    if (!inMemory) {
+        m_chatPanel->clearNotice(subject);
+        return;
+    }
+    m_chatPanel->notice(subject, MessageBox::Kind::Warn, tr("Chats are not being saved"),
+                        tr("%1 cannot be used. What is written from now on is only in memory, and gone when the "
+                           "program ends, unless the file can be used again.")
+                            .arg(path),
+                        {{tr("Try the file again"), true, [this] { emit storeRetryRequested(); }},
+                         {tr("Open another…"), false, [this] { openOtherStore(); }},
+                         {tr("Export as Markdown…"), false, [this] { exportChats({}); }}});
+}
+
+void MainWindow::openOtherStore() {
+    // A file that is not there yet is made.
+    QFileDialog dialog(this, tr("Open another database"), m_exportFolder, tr("Databases (*.db);;All files (*)"));
+    dialog.setAcceptMode(QFileDialog::AcceptSave);
+    dialog.setOption(QFileDialog::DontConfirmOverwrite);
+    dialog.setLabelText(QFileDialog::Accept, tr("Open"));
+    dialog.setDefaultSuffix(QStringLiteral("db"));
+    if (dialog.exec() == QDialog::Accepted && !dialog.selectedFiles().isEmpty())
+        emit storeOtherRequested(dialog.selectedFiles().constFirst());
 }
 
 void MainWindow::say(const QString& sentence) {
@@ -242,14 +183,21 @@ void MainWindow::say(const QString& sentence) {
     QTimer::singleShot(kSaidMs, this, [this, subject] { m_chatPanel->clearNotice(subject); });
 }
 
-void MainWindow::confirmRemoved(const QString& title) {
-    const QString subject = QStringLiteral("removed");
-    m_chatPanel->notice(subject, MessageBox::Kind::Neutral, tr("“%1” is deleted").arg(title), {},
-                        {{tr("Undo"), true, [this, subject] {
-                              m_chatPanel->clearNotice(subject);
-                              m_parts.chat.undoRemove();
-                          }}});
+void MainWindow::confirmRemoved(qint64 id, const QString& title) {
+    m_removed.emplace_back(id, title);
+    m_chatPanel->notice(QStringLiteral("removed"), MessageBox::Kind::Neutral, tr("“%1” is deleted").arg(title), {},
+                        {{tr("Undo"), true, [this] { undoRemove(); }}});
     m_removedNotice.start();
+}
+
+/// The notice goes away after a while; the command brings everything back until the program ends.
+void MainWindow::undoRemove() {
+    m_chatPanel->clearNotice(QStringLiteral("removed"));
+    if (m_removed.empty())
+        return;
+    const qint64 id = m_removed.back().first;
+    m_removed.pop_back();
+    m_parts.chat.undoRemove(id);
 }
 
 // ---- what is shown ----

@@ -8,6 +8,7 @@
 
 #include "ui/models/format.h"
 #include "ui/theme/icons.h"
+#include "ui/widgets/button.h"
 #include "ui/widgets/icon_button.h"
 #include "ui/widgets/pill.h"
 #include "ui/widgets/segmented_control.h"
@@ -110,6 +111,8 @@ TopBar::TopBar(const Theme& theme, QWidget* parent)
     , m_model(new ModelButton(theme, this))
     , m_backend(new Pill(QString(), Pill::Kind::Neutral, theme, this))
     , m_workspaces(new SegmentedControl(tr("Workspace"), {tr("Chat"), tr("Observe")}, theme, this))
+    , m_find(new Button(tr("Find or run"), Button::Kind::Normal, theme, this))
+    , m_findSmall(new IconButton(Icon::Search, tr("Find or run (Ctrl+K)"), theme, this, 20))
     , m_themeButton(new IconButton(Icon::Sun, tr("Light or dark"), theme, this, 20))
     , m_menu(new IconButton(Icon::Gear, tr("Menu (F10)"), theme, this, 20)) {
     setFixedHeight(kHeight);
@@ -123,6 +126,11 @@ TopBar::TopBar(const Theme& theme, QWidget* parent)
     connect(m_workspaces, &SegmentedControl::currentChanged, this, &TopBar::workspaceChanged);
     connect(m_themeButton, &QAbstractButton::clicked, this, &TopBar::themeToggled);
     connect(m_menu, &QAbstractButton::clicked, this, &TopBar::menuRequested);
+    m_find->setGlyph(Icon::Search);
+    m_find->setKeyHint(tr("Ctrl K"));
+    m_find->setToolTip(tr("Find a chat or run a command (Ctrl+K)"));
+    connect(m_find, &QAbstractButton::clicked, this, &TopBar::findRequested);
+    connect(m_findSmall, &QAbstractButton::clicked, this, &TopBar::findRequested);
     setTheme(theme);
 }
 
@@ -191,6 +199,12 @@ void TopBar::place() {
     put(m_menu, right);
     right -= 4 + m_themeButton->sizeHint().width();
     put(m_themeButton, right);
+    const int left = m_workspaces->geometry().right() + 12; // what is free for finding
+    const int wide = right - 8 - m_find->sizeHint().width();
+    m_find->setVisible(wide >= left);
+    m_findSmall->setVisible(wide < left);
+    put(m_find, wide);
+    put(m_findSmall, right - 4 - m_findSmall->sizeHint().width());
 }
 
 void TopBar::paintEvent(QPaintEvent*) {

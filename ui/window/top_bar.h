@@ -8,6 +8,7 @@
 
 namespace kvscope::ui {
 
+class Button;
 class IconButton;
 class Pill;
 class SegmentedControl;
@@ -55,6 +56,7 @@ signals:
     void workspaceChanged(int workspace);
     void themeToggled();
     void menuRequested();
+    void findRequested();
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -69,6 +71,8 @@ private:
     ModelButton* m_model;
     Pill* m_backend;
     SegmentedControl* m_workspaces;
+    Button* m_find;
+    IconButton* m_findSmall;
     IconButton* m_themeButton;
     IconButton* m_menu;
     bool m_narrow = false, m_sideShown = true, m_hasBackend = false;

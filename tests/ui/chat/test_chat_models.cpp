@@ -211,7 +211,9 @@ private slots:
                             Id::FrequencyPenalty, Id::Seed, Id::MaxTokens})
             for (const char* bad : {"", "abc", "nan", "inf", "1e9999", "-1e9", "1,2,3"})
                 row(id, bad, false);
-        row(Id::Temperature, "0,5", true, 0.5);
+        row(Id::Temperature, "0,5", false, 0);
+        row(Id::TopK, "1,000", true, 1000);
+        row(Id::TopK, "1,00", false, 0);
         row(Id::Temperature, "greedy", true, 0);
         row(Id::Temperature, "2", true, 2);
         row(Id::Temperature, "2.01", false);

@@ -271,7 +271,7 @@ private slots:
         b.title = QStringLiteral("b");
         b.updatedMs += 1000;
         model.setConversations({a, b}, b.updatedMs);
-        ConversationPanel panel(&model, m_theme);
+        ConversationPanel panel(&model, nullptr, m_theme);
         panel.resize(248, 500);
         panel.show();
         QSignalSpy selected(&panel, &ConversationPanel::selected);
