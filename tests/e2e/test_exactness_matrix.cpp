@@ -237,7 +237,11 @@ private slots:
         const unsigned runs = longRun() ? 480 : kSanitized ? 6 : 40;
         Happenings happenings;
         for (unsigned run = 0; run < runs; ++run) {
-            const MatrixModel& model = m_models[run % m_models.size()];
+            MatrixModel model = m_models[run % m_models.size()];
+            if (!longRun() && run % 10 != 9) { // short enough that a tight pool is full soon
+                model.longest = 300;
+                model.tokens = 2000;
+            }
             const MatrixWay way = matrixWay(model, run);
             const std::string wrong = compareWithSolo(way, RandomWorkload(model, run, !way.tight).lines(), happenings);
             QVERIFY2(wrong.empty(), ("run " + std::to_string(run) + ", " + model.path + ": " + wrong).c_str());

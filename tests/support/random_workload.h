@@ -59,9 +59,9 @@ private:
     bool oneIn(int n) { return between(1, n) == 1; }
     TokenId token() { return between(0, m_model.vocab - 1); }
 
-    /// Mostly short, sometimes up to the longest.
+    /// Mostly well below the longest, sometimes up to it.
     std::int64_t someLength(std::int64_t most) {
-        const double exponent = std::uniform_real_distribution<double>(0, 1)(m_random);
+        const double exponent = std::uniform_real_distribution<double>(0.6, 1)(m_random);
         return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::pow(static_cast<double>(most), exponent)));
     }
 
