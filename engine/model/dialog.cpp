@@ -40,12 +40,14 @@ Result<void> checkInput(const DialogInput& input, const Tokenizer& tokenizer) {
 
 /// Is something missing that the model should read? Templates that know no system role often leave it out silently.
 bool leftOut(const Rendering& rendering, const std::vector<ChatMessage>& messages, std::size_t count) {
-    const auto& marks = rendering.text.marks();
+    std::vector<bool> there(count, false);
+    for (const jinja::Mark& mark : rendering.text.marks())
+        if (mark.source >= 0 && static_cast<std::size_t>(mark.source) < count)
+            there[static_cast<std::size_t>(mark.source)] = true;
     for (std::size_t i = 0; i < count; ++i) {
         const bool matters =
             messages[i].role != "assistant" && messages[i].content.find_first_not_of(" \t\r\n") != std::string::npos;
-        if (matters && std::none_of(marks.begin(), marks.end(),
-                                    [&](const jinja::Mark& m) { return m.source == static_cast<std::int32_t>(i); }))
+        if (matters && !there[i])
             return true;
     }
     return false;

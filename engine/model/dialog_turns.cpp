@@ -2,6 +2,7 @@
 #include "engine/model/dialog_turns.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/model/dialog.h"
 
@@ -19,10 +20,10 @@ constexpr const char* kAssistant = "assistant";
 /// The text of leading system turns goes before the first message of the user.
 bool moveSystem(std::vector<DialogTurn>& turns) {
     DialogTurn system;
-    while (!turns.empty() && turns.front().role == kSystem) {
-        system.messages.insert(system.messages.end(), turns.front().messages.begin(), turns.front().messages.end());
-        turns.erase(turns.begin());
-    }
+    const auto rest = std::find_if(turns.begin(), turns.end(), [](const DialogTurn& t) { return t.role != kSystem; });
+    for (auto turn = turns.begin(); turn != rest; ++turn)
+        system.messages.insert(system.messages.end(), turn->messages.begin(), turn->messages.end());
+    turns.erase(turns.begin(), rest);
     if (system.messages.empty())
         return false;
     if (turns.empty() || turns.front().role != kUser)
@@ -32,18 +33,17 @@ bool moveSystem(std::vector<DialogTurn>& turns) {
 }
 
 bool joinNeighbours(std::vector<DialogTurn>& turns) {
-    bool joined = false;
-    for (std::size_t i = 1; i < turns.size();) {
-        DialogTurn& before = turns[i - 1];
-        if (turns[i].role != before.role) {
-            ++i;
+    std::vector<DialogTurn> joined;
+    for (DialogTurn& turn : turns) {
+        if (joined.empty() || joined.back().role != turn.role) {
+            joined.push_back(std::move(turn));
             continue;
         }
-        before.messages.insert(before.messages.end(), turns[i].messages.begin(), turns[i].messages.end());
-        turns.erase(turns.begin() + static_cast<std::ptrdiff_t>(i));
-        joined = true;
+        std::vector<std::int32_t>& before = joined.back().messages;
+        before.insert(before.end(), turn.messages.begin(), turn.messages.end());
     }
-    return joined;
+    turns.swap(joined);
+    return turns.size() < joined.size();
 }
 
 bool addEmptyUser(std::vector<DialogTurn>& turns) {

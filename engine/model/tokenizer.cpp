@@ -84,9 +84,12 @@ Result<void> Tokenizer::prepare() {
 }
 
 void Tokenizer::addSpecials() {
+    // A hostile file may make every token one of these: looked up by bisection.
+    std::sort(m_vocabulary.stripBefore.begin(), m_vocabulary.stripBefore.end());
+    std::sort(m_vocabulary.stripAfter.begin(), m_vocabulary.stripAfter.end());
     const Vocabulary& v = m_vocabulary;
     const auto listed = [](const std::vector<TokenId>& ids, TokenId id) {
-        return std::find(ids.begin(), ids.end(), id) != ids.end();
+        return std::binary_search(ids.begin(), ids.end(), id);
     };
     for (std::size_t i = 0; i < v.size(); ++i) {
         const auto id = static_cast<TokenId>(i);
