@@ -130,8 +130,8 @@ void Desktop::connectStore() {
         if (sameChats) {
             m_chat.start();
         } else { // its ids name other chats
-            m_window->chatPanel()->forgetDrafts();
             m_chat.reread();
+            m_window->chatPanel()->forgetDrafts(); // after: those of what was shown are put away when it goes
         }
         m_window->loadFromStore();
     });
@@ -140,7 +140,14 @@ void Desktop::connectStore() {
         const int waiting = trouble.waitingWrites;
         if (!trouble.path.isEmpty() && !trouble.sentence.contains(trouble.path))
             detail << trouble.path + QLatin1Char('.');
-        if (waiting > 0)
+        using Reason = ui::StoreTrouble::Reason;
+        const bool untilAsked = m_bridge.inMemory() || trouble.reason == Reason::Newer ||
+                                trouble.reason == Reason::Foreign || trouble.reason == Reason::Damaged;
+        if (waiting > 0 && untilAsked)
+            detail << (waiting == 1 ? tr("1 change is not saved; it is kept while the program runs.")
+                                    : tr("%1 changes are not saved; they are kept while the program runs.")
+                                          .arg(ui::formatNumber(waiting)));
+        else if (waiting > 0)
             detail << (waiting == 1 ? tr("1 change waits and is tried again by itself; nothing is lost while the "
                                          "program runs.")
                                     : tr("%1 changes wait and are tried again by themselves; nothing is lost while "

@@ -43,6 +43,7 @@ void StoreThread::openDatabase() {
             m_retryAt = 0;
             if (neverOpened)
                 endTrouble();
+            m_troubleTold = false; // the window has taken its notice away: if it goes on, it is told again
             return;
         }
         opened = tl::unexpected<Error>(event.error());

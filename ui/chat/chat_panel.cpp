@@ -106,7 +106,15 @@ void ChatPanel::connectParts() {
         connect(m_presets, &PresetModel::changed, this, &ChatPanel::refreshPreset);
     connect(m_view, &ChatView::stopRequested, controller, qOverload<>(&ChatController::stop));
     connect(m_view, &ChatView::againRequested, controller, &ChatController::regenerate);
-    connect(m_view, &ChatView::editRequested, controller, &ChatController::editMessage);
+    connect(m_view, &ChatView::editRequested, this, [this](int row, const QString& text) {
+        if (m_controller->editMessage(row, text))
+            return;
+        m_composer->giveBack({text, {}}); // the field it was written in has closed
+        notice(QStringLiteral("send"), MessageBox::Kind::Warn, tr("The message was not changed"),
+               m_controller->modelReady() ? tr("Something else is under way in this chat; your text is in the field "
+                                               "below.")
+                                          : tr("Choose a model first; your text is in the field below."));
+    });
     connect(m_view, &ChatView::branchRequested, controller, &ChatController::branch);
     connect(m_view, &ChatView::continueRequested, controller, &ChatController::continueAnswer);
     connect(m_view, &ChatView::discardRequested, controller, &ChatController::discardAnswer);
@@ -217,6 +225,8 @@ void ChatPanel::showCurrent() {
 }
 
 void ChatPanel::refresh() {
+    if (m_controller->current().key == m_shownSession)
+        swapDrafts(); // a new chat may have got its id: from now on the draft is its own
     const Conversation& conversation = m_controller->current().conversation;
     m_title->setText(conversation.title.isEmpty() ? tr("New chat") : conversation.title);
     m_more->setVisible(conversation.id != kNoId);

@@ -48,8 +48,7 @@ void ChatPanel::connectComposer() {
     connect(m_controller, &ChatController::overLong, this, &ChatPanel::refresh);
     connect(m_controller, &ChatController::sendFailed, this, [this](const QString& text, const QString& sentence) {
         m_composer->giveBack(draftOf(text));
-        notice(QStringLiteral("send"), MessageBox::Kind::Danger,
-               tr("The message could not be saved, so it was not sent"), sentence);
+        notice(QStringLiteral("send"), MessageBox::Kind::Danger, tr("The message was not sent"), sentence);
     });
     m_draftPause.setSingleShot(true);
     m_meterPause.setSingleShot(true);
@@ -211,7 +210,8 @@ std::vector<OverlongBox::Choice> ChatPanel::choicesFor(const OverLong& question)
                         tr("Enlarge and send"), !running});
     }
     const auto& attachments = m_composer->chips()->attachments();
-    for (std::size_t i = 0; i < attachments.size(); ++i)
+    const bool asItIs = m_composer->message() == question.text; // nothing else was begun since
+    for (std::size_t i = 0; asItIs && i < attachments.size(); ++i)
         if (attachments[i].tokens >= question.shortenBy() && attachments.size() + m_composer->edit()->hasWords() > 1)
             rows.push_back({kWithout + int(i), tr("Leave out %1").arg(attachmentTitle(attachments[i])),
                             tr("%1 less").arg(tokens(attachments[i].tokens)), tr("Leave out and send")});
@@ -229,21 +229,27 @@ std::vector<OverlongBox::Choice> ChatPanel::choicesFor(const OverLong& question)
 void ChatPanel::answerTooLong(int choice) {
     if (!m_controller->tooLong())
         return;
-    const Draft draft = draftOf(m_controller->tooLong()->text);
+    const QString message = m_controller->tooLong()->text;
+    const bool asItIs = m_composer->message() == message;
+    const Draft draft = asItIs ? m_composer->draft() : draftOf(message);
     if (choice == kEnlarge) {
         if (!m_controller->enlargeAndSend())
             return;
-        m_enlarging = m_composer->message(); // it stays until it is sent: loading may fail
+        m_enlarging = message; // it stays until it is sent: loading may fail
     } else {
         m_controller->takeTooLong();
         if (choice == kNewChat) {
-            m_composer->clear();
+            if (asItIs)
+                m_composer->clear();
             flushDraft();
             m_controller->newConversation();
             m_composer->setDraft(draft);
         } else if (choice >= kWithout) {
+            const auto without = std::size_t(choice - kWithout);
+            if (!asItIs || without >= draft.attachments.size())
+                return refresh();
             Draft rest = draft;
-            rest.attachments.erase(rest.attachments.begin() + (choice - kWithout));
+            rest.attachments.erase(rest.attachments.begin() + std::ptrdiff_t(without));
             m_composer->setDraft(rest);
         }
     }

@@ -75,13 +75,14 @@ void ChatController::start() {
 
 void ChatController::reread() {
     m_lastRemoved = kNoId;
+    newConversation(); // first: nothing of what goes may be shown
     for (const auto& s : m_sessions) {
         if (s->conversation.id == kNoId)
             continue; // not stored anywhere yet: it stays
         stop(s->conversation.id);
         s->removed = true;
+        s->conversation.id = kNoId; // names another chat now
     }
-    newConversation();
     start();
 }
 
@@ -181,6 +182,7 @@ void ChatController::rename(ConversationId id, const QString& title) {
     Conversation conversation = *known;
     conversation.title = title.simplified();
     conversation.titleByUser = true;
+    conversation.unsaved = conversation.unsaved || m_unsaved;
     m_list.put(conversation, m_wallNow());
     if (ChatSession* s = byConversation(id)) {
         s->conversation.title = conversation.title;

@@ -103,6 +103,8 @@ public:
 
     /// Whether the model is asked for a title after the first answer of a chat. A title that the user gave stays.
     void setAutoTitles(bool on);
+    /// What is written from now on reaches no file (or, false, does again): its chats are marked.
+    void setUnsaved(bool unsaved) { m_unsaved = unsaved; }
     bool autoTitles() const { return m_autoTitles; }
 
     /// Stops the shown conversation's answer, in whatever stage it is.
@@ -198,6 +200,7 @@ private:
     QString m_modelPath;
     bool m_modelReady = false;
     bool m_autoTitles = true;
+    bool m_unsaved = false;
     RequestId m_titleRequest;    ///< valid while a title is looked for ...
     std::int64_t m_titleKey = 0; ///< ... for this session
     bool m_titleOpensThought = false;

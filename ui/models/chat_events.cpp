@@ -231,13 +231,15 @@ Receipt ChatController::receiptOf(const api::Answer& answer) const {
 /// The answer has ended in memory: write its end, and let the conversation go.
 void ChatController::endAnswer(ChatSession& s) {
     const ChatMessage answer = s.answer();
-    m_store.endAnswer(answer, reportFailure());
+    if (s.conversation.id != kNoId) // else it is an answer of a database that was left
+        m_store.endAnswer(answer, reportFailure());
     dropRequest(s);
     s.model->flush();
     if (!s.removed)
         touch(s, answer.text.isEmpty() ? s.conversation.preview : answer.text);
     setActivity(s);
-    emit lengthChanged(s.conversation.id, s.context.length);
+    if (s.conversation.id != kNoId)
+        emit lengthChanged(s.conversation.id, s.context.length);
     emit stateChanged();
     emit contextChanged();
     wantTitle(s);
@@ -248,6 +250,7 @@ void ChatController::endAnswer(ChatSession& s) {
 void ChatController::touch(ChatSession& s, const QString& preview) {
     s.conversation.preview = preview.left(kPreviewLength * 2).simplified().left(kPreviewLength);
     s.conversation.updatedMs = m_wallNow();
+    s.conversation.unsaved = m_unsaved;
     if (!s.removed)
         m_list.put(s.conversation, m_wallNow());
 }
@@ -313,7 +316,7 @@ bool ChatController::tick() {
 
 void ChatController::savePartials() {
     for (const auto& s : m_sessions) {
-        if (!s->request.valid() || !s->unsavedText)
+        if (!s->request.valid() || !s->unsavedText || s->conversation.id == kNoId)
             continue;
         s->unsavedText = false;
         m_store.saveProgress(s->answer(), reportFailure());

@@ -102,6 +102,7 @@ private:
     // main_window_commands.cpp
     void buildCommands();
     void addChatCommands();
+    void addTitleCommand(const QString& group);
     void addMessageCommands();
     void addViewCommands();
     void addProgramCommands();

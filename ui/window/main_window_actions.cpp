@@ -152,6 +152,7 @@ void MainWindow::setStoreTrouble(const QString& sentence, const QString& detail)
 
 void MainWindow::setInMemory(bool inMemory, const QString& path) {
     const QString subject = QStringLiteral("memory");
+    m_parts.chat.setUnsaved(inMemory);
     if (!inMemory) {
         m_chatPanel->clearNotice(subject);
         return;

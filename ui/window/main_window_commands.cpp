@@ -3,6 +3,7 @@
 // MainWindow: everything it can do, each under one name. Shortcuts, menu, palette and the list of keys are made from
 // these commands.
 #include <QMenu>
+#include <QSettings>
 #include <QShortcut>
 #include <algorithm>
 
@@ -39,6 +40,7 @@ const QStringList& menuEntries() {
         QStringLiteral("chat.export"),
         QStringLiteral("chat.exportAll"),
         QStringLiteral("chat.import"),
+        QStringLiteral("chat.titles"),
         QStringLiteral("store.backup"),
         QStringLiteral("store.restore"),
         QString(),
@@ -104,10 +106,26 @@ void MainWindow::addChatCommands() {
         "chat.exportAll", tr("Export all chats…"), {}, [this] { exportChats({}); }, hasStore);
     add(
         "chat.import", tr("Import chats…"), {}, [this] { importChats(); }, hasStore);
+    addTitleCommand(group);
     add(
         "store.backup", tr("Back up all chats…"), {}, [this] { backUp(); }, hasStore);
     add(
         "store.restore", tr("Restore a backup…"), {}, [this] { restoreBackup(); }, hasStore);
+}
+
+void MainWindow::addTitleCommand(const QString& group) {
+    const QString key = QStringLiteral("chat/model_titles");
+    m_parts.chat.setAutoTitles(m_parts.settings.value(key, m_parts.chat.autoTitles()).toBool());
+    Command command;
+    command.id = QStringLiteral("chat.titles");
+    command.title = tr("Let the model name new chats");
+    command.group = group;
+    command.run = [this, key] {
+        m_parts.chat.setAutoTitles(!m_parts.chat.autoTitles());
+        m_parts.settings.setValue(key, m_parts.chat.autoTitles());
+    };
+    command.checked = [this] { return m_parts.chat.autoTitles(); };
+    m_commands.add(std::move(command));
 }
 
 void MainWindow::addMessageCommands() {

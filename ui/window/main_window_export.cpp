@@ -84,7 +84,10 @@ void MainWindow::importChats() {
         if (!report)
             return self->say(sentenceOf(report.error()));
         self->m_parts.chat.reloadList();
-        ImportReportDialog(*report, self).exec();
+        // Not exec: this runs inside of the tick that brings words and answers of the store.
+        auto* dialog = new ImportReportDialog(*report, self);
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        dialog->open();
     });
 }
 
