@@ -131,6 +131,7 @@ void Desktop::connectStore() {
             m_chat.start();
         } else { // its ids name other chats
             m_chat.reread();
+            m_window->forgetRemoved();
             m_window->chatPanel()->forgetDrafts(); // after: those of what was shown are put away when it goes
         }
         m_window->loadFromStore();

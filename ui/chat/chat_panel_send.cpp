@@ -20,6 +20,8 @@ constexpr int kDraftPauseMs = 400;
 constexpr int kMeterPauseMs = 250;
 constexpr qsizetype kPredictAtMost = 256 * 1024; // characters: more is counted when it is sent
 
+constexpr std::size_t kChoicesAtMost = 5; // of attachments: the box must leave room for the chat
+
 enum Choice { kEnlarge, kNewChat, kShorten, kWithout }; // kWithout + n: without the n-th attachment
 
 QString tokens(std::int64_t n) {
@@ -211,7 +213,7 @@ std::vector<OverlongBox::Choice> ChatPanel::choicesFor(const OverLong& question)
     }
     const auto& attachments = m_composer->chips()->attachments();
     const bool asItIs = m_composer->message() == question.text; // nothing else was begun since
-    for (std::size_t i = 0; asItIs && i < attachments.size(); ++i)
+    for (std::size_t i = 0; asItIs && i < attachments.size() && rows.size() < kChoicesAtMost; ++i)
         if (attachments[i].tokens >= question.shortenBy() && attachments.size() + m_composer->edit()->hasWords() > 1)
             rows.push_back({kWithout + int(i), tr("Leave out %1").arg(attachmentTitle(attachments[i])),
                             tr("%1 less").arg(tokens(attachments[i].tokens)), tr("Leave out and send")});

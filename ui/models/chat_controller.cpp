@@ -128,6 +128,9 @@ void ChatController::show(ChatSession& s) {
     emit currentChanged();
     emit stateChanged();
     emit contextChanged();
+    // The answer that it waited for failed while another chat was shown.
+    if (&s == m_current && !s.queued.isEmpty() && s.ready() && !s.tooLong)
+        emit sendFailed(takeQueued(), tr("The answer before it failed, so your next message was not sent."));
 }
 
 /// Messages of conversations that were not shown for long are read again when needed: memory stays flat.

@@ -71,6 +71,8 @@ public:
     bool editMessage(int row, const QString& text);
     /// Shows version 1..versions of a message, and what followed it there.
     bool showVersion(int row, int version);
+    /// Shows the versions that lead to this message of the shown chat.
+    bool showMessage(MessageId id);
     /// A new conversation that begins with everything up to this message, and is shown. Its blocks are those of this
     /// chat as far as they are cached.
     bool branch(int row);

@@ -129,6 +129,19 @@ bool ChatController::showVersion(int row, int version) {
     return true;
 }
 
+bool ChatController::showMessage(MessageId id) {
+    ChatSession& s = *m_current;
+    if (!canChange() || id == kNoId || s.conversation.id == kNoId)
+        return false;
+    s.changing = true;
+    m_store.showVersion(s.conversation.id, id, [this, key = s.key](Result<std::vector<ChatMessage>> path) {
+        if (ChatSession* session = byKey(key))
+            showStored(*session, std::move(path));
+    });
+    emit stateChanged();
+    return true;
+}
+
 bool ChatController::branch(int row) {
     ChatSession& s = *m_current;
     if (!canChange() || row < 0 || row >= s.model->size() || s.model->at(row).id == kNoId)

@@ -170,6 +170,7 @@ void MainWindow::connectChat() {
         m_side->setCurrent(m_parts.chat.current().conversation.id);
         refreshTitle();
         m_parts.cockpit.refreshTitles();
+        showPendingHit();
     });
     connect(&chat, &ChatController::removed, this, &MainWindow::confirmRemoved);
     connect(&chat, &ChatController::storeFailed, this, [this](const QString& sentence) {

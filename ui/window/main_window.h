@@ -60,6 +60,8 @@ public:
     void setStoreTrouble(const QString& sentence, const QString& detail);
     /// The user goes on without saving, or (false) no longer does.
     void setInMemory(bool inMemory, const QString& path);
+    /// Another database: what was deleted before cannot be brought back here.
+    void forgetRemoved();
     /// A sentence at the lower end of the chat that goes away by itself.
     void say(const QString& sentence);
 
@@ -163,7 +165,8 @@ private:
     struct {
         qint64 conversation = -1, message = -1;
         QString query;
-    } m_pendingHit; ///< to be shown once its chat is there
+        bool asked = false; ///< for the versions that lead to it
+    } m_pendingHit;         ///< to be shown once its chat is there
     TopBar* m_top;
     QSplitter* m_body;
     ConversationPanel* m_side;
@@ -184,6 +187,7 @@ private:
     bool m_sideShown = true;    ///< as the user wants it where there is room
     bool m_sideOverlay = false; ///< over the chat, where there is none
     bool m_applying = false;
+    bool m_inMemory = false, m_storeTrouble = false;
     api::ModelInfo m_model;
     bool m_hasModel = false;
 };

@@ -114,18 +114,18 @@ void MainWindow::onLoadFailed(const api::LoadFailedEvent& event) {
 void MainWindow::onFaulted(const api::FaultedEvent& event) {
     const QString sentence = QString::fromStdString(event.message);
     m_chatPanel->setEngineStopped(true);
-    m_chatPanel->notice(
-        QStringLiteral("engine"), MessageBox::Kind::Danger, tr("The engine stopped: %1").arg(sentence),
-        tr("All chats are saved. Restarting takes about as long as loading did, %1, and reads open chats again.")
-            .arg(formatSeconds(m_model.loadMs / 1000)),
-        {{tr("Save report"), false,
-          [this, sentence] {
-              const QString path =
-                  QFileDialog::getSaveFileName(this, tr("Save report"), QStringLiteral("kvscope-report.txt"));
-              if (!path.isEmpty())
-                  emit saveReportRequested(path, sentence);
-          }},
-         {tr("Restart"), true, [this] { emit restartEngineRequested(); }}});
+    m_chatPanel->notice(QStringLiteral("engine"), MessageBox::Kind::Danger, tr("The engine stopped: %1").arg(sentence),
+                        (m_inMemory || m_storeTrouble ? QString() : tr("All chats are saved.") + QLatin1Char(' ')) +
+                            tr("Restarting takes about as long as loading did, %1, and reads open chats again.")
+                                .arg(formatSeconds(m_model.loadMs / 1000)),
+                        {{tr("Save report"), false,
+                          [this, sentence] {
+                              const QString path = QFileDialog::getSaveFileName(this, tr("Save report"),
+                                                                                QStringLiteral("kvscope-report.txt"));
+                              if (!path.isEmpty())
+                                  emit saveReportRequested(path, sentence);
+                          }},
+                         {tr("Restart"), true, [this] { emit restartEngineRequested(); }}});
 }
 
 void MainWindow::showPromptTokens() {
@@ -140,6 +140,7 @@ void MainWindow::showPromptTokens() {
 // ---- notices ----
 
 void MainWindow::setStoreTrouble(const QString& sentence, const QString& detail) {
+    m_storeTrouble = !sentence.isEmpty();
     if (sentence.isEmpty()) {
         m_chatPanel->clearNotice(QStringLiteral("store"));
         return;
@@ -152,6 +153,7 @@ void MainWindow::setStoreTrouble(const QString& sentence, const QString& detail)
 
 void MainWindow::setInMemory(bool inMemory, const QString& path) {
     const QString subject = QStringLiteral("memory");
+    m_inMemory = inMemory;
     m_parts.chat.setUnsaved(inMemory);
     if (!inMemory) {
         m_chatPanel->clearNotice(subject);
@@ -189,6 +191,11 @@ void MainWindow::confirmRemoved(qint64 id, const QString& title) {
     m_chatPanel->notice(QStringLiteral("removed"), MessageBox::Kind::Neutral, tr("“%1” is deleted").arg(title), {},
                         {{tr("Undo"), true, [this] { undoRemove(); }}});
     m_removedNotice.start();
+}
+
+void MainWindow::forgetRemoved() {
+    m_removed.clear();
+    m_chatPanel->clearNotice(QStringLiteral("removed"));
 }
 
 /// The notice goes away after a while; the command brings everything back until the program ends.

@@ -92,7 +92,7 @@ void MainWindow::loadFromStore() {
 
 void MainWindow::showHit(qint64 conversation, qint64 message, const QString& query) {
     showSideOverlay(false);
-    m_pendingHit = {conversation, message, query};
+    m_pendingHit = {conversation, message, query, false};
     if (m_parts.chat.current().conversation.id == conversation)
         showPendingHit();
     else
@@ -101,7 +101,8 @@ void MainWindow::showHit(qint64 conversation, qint64 message, const QString& que
 
 void MainWindow::showPendingHit() {
     const ChatSession& session = m_parts.chat.current();
-    if (m_pendingHit.conversation == kNoId || session.conversation.id != m_pendingHit.conversation || !session.loaded)
+    if (m_pendingHit.conversation == kNoId || session.conversation.id != m_pendingHit.conversation || !session.loaded ||
+        (m_pendingHit.asked && session.changing))
         return;
     const auto hit = std::exchange(m_pendingHit, {});
     for (int row = 0; row < session.model->size(); ++row) {
@@ -113,6 +114,12 @@ void MainWindow::showPendingHit() {
             m_chatPanel->view()->setLitText(row, {int(ranges.front().first), int(ranges.front().second)});
         return;
     }
+    if (hit.message == kNoId || hit.asked || !m_parts.chat.canChange())
+        return;
+    m_pendingHit = hit; // it stands in another version: that is shown first
+    m_pendingHit.asked = true;
+    if (!m_parts.chat.showMessage(hit.message))
+        m_pendingHit = {};
 }
 
 void MainWindow::duplicate(qint64 id) {
@@ -168,7 +175,7 @@ void MainWindow::restoreBackup() {
         if (!kept)
             return self->say(sentenceOf(kept.error()));
         self->m_presets->load();
-        self->say(tr("Restored. The chats from before are in %1").arg(*kept));
+        self->say(kept->isEmpty() ? tr("Restored.") : tr("Restored. The chats from before are in %1").arg(*kept));
     });
 }
 
