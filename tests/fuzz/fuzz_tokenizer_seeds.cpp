@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Writes the seeds of fuzz_tokenizer into a folder: each text of a reference vocabulary, in one of the ways to encode
-// it.
+// it, by one of the kinds of tokenizer.
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
         if (!c.contains("text"))
             continue;
         std::ofstream seed(std::string(argv[1]) + "/text-" + std::to_string(number), std::ios::binary);
-        seed << static_cast<char>(number * 7) << c.at("text").get<std::string>();
+        seed << static_cast<char>(number * 7) << static_cast<char>(number) << c.at("text").get<std::string>();
         seed.flush();
         ok = ok && seed.good();
         ++number;
