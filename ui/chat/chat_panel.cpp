@@ -105,7 +105,14 @@ void ChatPanel::connectParts() {
     if (m_presets)
         connect(m_presets, &PresetModel::changed, this, &ChatPanel::refreshPreset);
     connect(m_view, &ChatView::stopRequested, controller, qOverload<>(&ChatController::stop));
-    connect(m_view, &ChatView::againRequested, controller, &ChatController::regenerate);
+    const auto sayWithoutModel = [this] {
+        if (!m_controller->modelReady())
+            notice(QStringLiteral("send"), MessageBox::Kind::Warn, tr("Choose a model first"));
+    };
+    connect(m_view, &ChatView::againRequested, this, [this, sayWithoutModel](int row) {
+        if (!m_controller->regenerate(row))
+            sayWithoutModel();
+    });
     connect(m_view, &ChatView::editRequested, this, [this](int row, const QString& text) {
         if (m_controller->editMessage(row, text))
             return;
@@ -116,7 +123,13 @@ void ChatPanel::connectParts() {
                                           : tr("Choose a model first; your text is in the field below."));
     });
     connect(m_view, &ChatView::branchRequested, controller, &ChatController::branch);
-    connect(m_view, &ChatView::continueRequested, controller, &ChatController::continueAnswer);
+    connect(m_view, &ChatView::continueRequested, this, [this, sayWithoutModel](int row) {
+        if (m_controller->continueAnswer())
+            return;
+        // Of an answer without a word there is nothing to write on: it is written anew.
+        if (m_controller->canContinue(row) || !m_controller->regenerate(row))
+            sayWithoutModel();
+    });
     connect(m_view, &ChatView::discardRequested, controller, &ChatController::discardAnswer);
     connect(m_view, &ChatView::versionRequested, controller, [controller](int row, int step) {
         controller->showVersion(row, controller->messages()->at(row).version + step);

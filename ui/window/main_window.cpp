@@ -164,13 +164,12 @@ void MainWindow::connectChat() {
         m_side->setCurrent(m_parts.chat.current().conversation.id);
         refreshTitle();
         refreshStatus();
-        showPendingHit();
     });
     connect(&chat, &ChatController::stateChanged, this, [this] {
         m_side->setCurrent(m_parts.chat.current().conversation.id);
         refreshTitle();
         m_parts.cockpit.refreshTitles();
-        showPendingHit();
+        showPendingHit(); // not with currentChanged, which puts out what is lit
     });
     connect(&chat, &ChatController::removed, this, &MainWindow::confirmRemoved);
     connect(&chat, &ChatController::storeFailed, this, [this](const QString& sentence) {
