@@ -191,9 +191,7 @@ Result<int> ConversationStore::purgeDeleted(WallMillis olderThan) {
 }
 
 Result<void> ConversationStore::setDraft(ConversationId id, const Draft& draft) {
-    for (const Attachment& file : draft.attachments)
-        if (auto fits = checkAttachment(file); !fits)
-            return fits;
+    // No limit: a draft is whatever stands in the composer, a large paste too, and nobody waits to hear of a refusal.
     return m_db.write([&]() -> Result<void> {
         if (id.valid()) {
             auto update = m_db.statement("UPDATE conversation SET draft = ? WHERE id = ?");

@@ -204,7 +204,14 @@ void ChatPanel::forgetDrafts() {
 }
 
 void ChatPanel::setNewDraft(const Draft& draft) {
-    if (draft.isEmpty() || m_shownDraft != kNoId || m_composer->hasMessage())
+    if (draft.isEmpty())
+        return;
+    if (m_shownDraft != kNoId) { // it waits until a new chat is begun
+        if (m_drafts.value(kNoId).isEmpty())
+            m_drafts.insert(kNoId, draft);
+        return;
+    }
+    if (m_composer->hasMessage())
         return;
     m_composer->setDraft(draft);
     m_drafts.insert(m_shownDraft, draft);
