@@ -22,6 +22,8 @@
 namespace kvscope::ui {
 namespace {
 
+constexpr char kTitlesSetting[] = "chats/titlesByModel";
+
 QKeySequence ctrl(Qt::Key key) {
     return QKeySequence(QKeyCombination(Qt::CTRL, key));
 }
@@ -54,6 +56,7 @@ const QStringList& menuEntries() {
 } // namespace
 
 void MainWindow::buildCommands() {
+    m_parts.chat.setAutoTitles(m_parts.settings.value(QLatin1StringView(kTitlesSetting), true).toBool());
     addChatCommands();
     addMessageCommands();
     addViewCommands();
@@ -99,6 +102,16 @@ void MainWindow::addChatCommands() {
         [this] { undoRemove(); }, [this] { return !m_removed.empty(); });
     add("chat.settings", tr("Settings and presets of this chat"), {ctrl(Qt::Key_Comma)},
         [this] { m_chatPanel->showSettings(); });
+    Command titles;
+    titles.id = QStringLiteral("chat.titles");
+    titles.title = tr("Titles written by the model");
+    titles.group = group;
+    titles.run = [this] {
+        m_parts.chat.setAutoTitles(!m_parts.chat.autoTitles());
+        m_parts.settings.setValue(QLatin1StringView(kTitlesSetting), m_parts.chat.autoTitles());
+    };
+    titles.checked = [this] { return m_parts.chat.autoTitles(); };
+    m_commands.add(std::move(titles));
     add(
         "chat.export", tr("Export this chat…"), {ctrl(Qt::Key_E)},
         [this] { exportChats({m_parts.chat.current().conversation.id}); }, both);
