@@ -49,6 +49,9 @@ function(kvscope_test name)
   target_compile_definitions(${name} PRIVATE
     KVSCOPE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" KVSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     KVSCOPE_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+  if(NOT KVSCOPE_SANITIZE)
+    target_compile_options(${name} PRIVATE -O1) # a test is compiled more often than it runs
+  endif()
   # Nothing of ours is suppressed: the one entry of the file is about Qt Test's own watchdog thread.
   if(KVSCOPE_SANITIZE MATCHES "thread")
     list(APPEND ARG_ENV "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${PROJECT_SOURCE_DIR}/tests/support/qt_test.tsan")

@@ -38,7 +38,8 @@ bool hasUtf16Mark(const QByteArray& bytes) {
 
 /// The text of these bytes, or a null string where they are not text in that encoding.
 QString decoded(const QByteArray& bytes) {
-    QStringDecoder decode(hasUtf16Mark(bytes) ? QStringDecoder::Utf16 : QStringDecoder::Utf8);
+    QStringDecoder decode(hasUtf16Mark(bytes) ? QStringDecoder::Utf16 : QStringDecoder::Utf8,
+                          QStringDecoder::Flag::Stateless); // half a character at the end is an error too
     QString text = decode(bytes);
     if (decode.hasError())
         return {};

@@ -27,7 +27,7 @@ api::DialogPrompt ChatSession::dialog(const QString& modelPath, int rows) {
     dialogRows.clear();
     if (!conversation.systemPrompt.trimmed().isEmpty()) {
         prompt.messages.push_back({"system", conversation.systemPrompt.toStdString(), {}});
-        dialogRows.emplace_back(-1, -1);
+        dialogRows.push_back(-1);
     }
     for (int row = 0; row < (rows < 0 ? model->size() : std::min(rows, model->size())); ++row) {
         const ChatMessage& m = model->at(row);
@@ -43,7 +43,7 @@ api::DialogPrompt ChatSession::dialog(const QString& modelPath, int rows) {
         } else {
             continue;
         }
-        dialogRows.emplace_back(row, row);
+        dialogRows.push_back(row);
     }
     prompt.addGenerationPrompt = !prompt.continueLast;
     return prompt;
@@ -70,8 +70,8 @@ void ChatSession::setRanges(const std::vector<std::pair<std::int64_t, std::int64
         model->edit(row, [](ChatMessage& m) { m.tokenRange = {0, 0}; });
     const std::size_t n = std::min(messageRanges.size(), dialogRows.size());
     for (std::size_t i = 0; i < n; ++i)
-        for (int row = std::max(0, dialogRows[i].first); row <= dialogRows[i].second; ++row)
-            model->edit(row, [&](ChatMessage& m) { m.tokenRange = messageRanges[i]; });
+        if (dialogRows[i] >= 0)
+            model->edit(dialogRows[i], [&](ChatMessage& m) { m.tokenRange = messageRanges[i]; });
     // An answer that is written on lies in the prompt itself, as its last message.
     model->edit(answerRow, [&](ChatMessage& m) {
         m.tokenRange = {continuing ? m.tokenRange.first : promptTokens, promptTokens};

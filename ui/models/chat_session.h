@@ -77,8 +77,8 @@ struct ChatSession {
     Nanos rateAt = 0; ///< when the shown speed was taken
     double rate = 0;  ///< shown; a figure that changes more than four times a second cannot be read
     ContextUse context;
-    /// For each dialog message of the newest request the rows it came from, [first, last].
-    std::vector<std::pair<int, int>> dialogRows;
+    /// For each dialog message of the newest request the row it came from; -1 = the system prompt.
+    std::vector<int> dialogRows;
 
     bool ready() const { return loaded && !request.valid() && !checking.valid() && !changing; }
     /// Something is under way or waits: it must not be forgotten.

@@ -7,7 +7,7 @@
 namespace kvscope::ui {
 namespace {
 
-constexpr int kHit = 1, kWordStart = 8, kRun = 9, kFirst = 4;
+constexpr int kHit = 1, kWordStart = 8, kRun = 10, kFirst = 4;
 constexpr qsizetype kLongestText = 512; // titles; what follows is not looked at
 constexpr int kNone = -1;
 

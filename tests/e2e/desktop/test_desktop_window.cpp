@@ -80,7 +80,9 @@ public:
     /// The answers as they stand in the database.
     std::vector<store::Message> stored() const {
         QTest::qWait(100); // the end is being written
-        auto database = store::Database::open({.path = m_folder->databasePath(), .vfs = {}, .beforeCommit = {}});
+        store::DatabaseOptions options;
+        options.path = m_folder->databasePath();
+        auto database = store::Database::open(options);
         if (!database)
             qFatal("%s", database.error().message.c_str());
         store::ConversationStore conversations(**database, store::systemWallClock());

@@ -151,7 +151,7 @@ private slots:
         QCOMPARE(changed.size(), 2);
     }
 
-    void dialogJoinsWhatTemplatesRefuse() {
+    void dialogLeavesOutWhatWasNotSaid() {
         ChatSession s;
         s.model = std::make_unique<ChatModel>();
         s.conversation.systemPrompt = QStringLiteral("Be brief.");
@@ -165,17 +165,20 @@ private slots:
         s.model->append(message(MessageRole::User, "three"));
         s.answerRow = s.model->append(message(MessageRole::Assistant, "", MessageStatus::Queued));
         const api::DialogPrompt dialog = s.dialog(QStringLiteral("m"));
-        QCOMPARE(dialog.messages.size(), std::size_t(4));
+        QCOMPARE(dialog.messages.size(),
+                 std::size_t(5)); // the engine joins "one" and "two" where a template asks for it
         QCOMPARE(dialog.messages[0].role, std::string("system"));
-        QCOMPARE(dialog.messages[1].content, std::string("one\n\ntwo"));
-        QCOMPARE(dialog.messages[2].tokens, (std::vector<TokenId>{4, 5}));
-        QCOMPARE(dialog.messages[3].content, std::string("three"));
-        s.setRanges({{0, 10}, {10, 20}, {20, 25}, {25, 33}}, 36);
-        QCOMPARE(s.model->at(0).tokenRange.second, std::int64_t(20));
-        QCOMPARE(s.model->at(2).tokenRange.first, std::int64_t(10));
+        QCOMPARE(dialog.messages[1].content, std::string("one"));
+        QCOMPARE(dialog.messages[2].content, std::string("two"));
+        QCOMPARE(dialog.messages[3].tokens, (std::vector<TokenId>{4, 5}));
+        QCOMPARE(dialog.messages[4].content, std::string("three"));
+        s.setRanges({{0, 10}, {10, 15}, {15, 20}, {20, 25}, {25, 33}}, 36);
+        QCOMPARE(s.model->at(0).tokenRange.second, std::int64_t(15));
+        QCOMPARE(s.model->at(1).tokenRange.second, std::int64_t(0));
+        QCOMPARE(s.model->at(2).tokenRange.first, std::int64_t(15));
         QCOMPARE(s.model->at(3).tokenRange.first, std::int64_t(20));
         QCOMPARE(s.model->at(5).tokenRange.first, std::int64_t(36));
-        QVERIFY(s.dialog(QStringLiteral("other")).messages[2].tokens.empty()); // ids of another tokenizer
+        QVERIFY(s.dialog(QStringLiteral("other")).messages[3].tokens.empty()); // ids of another tokenizer
     }
 
     void cutCharactersAreLeftOut_data() {
