@@ -58,6 +58,8 @@ public:
     void setNewDraft(const Draft& draft);
     /// Saves what is typed now rather than in a moment.
     void flushDraft();
+    /// The program ends before the waiting message could be sent: it becomes the draft.
+    void keepQueued();
     /// Another database: its ids name other chats.
     void forgetDrafts();
     /// Leaves the question about a message that is too long; false = there is none.

@@ -48,6 +48,11 @@ void ChatPanel::connectComposer() {
     connect(m_composer->overlong(), &OverlongBox::confirmed, this, &ChatPanel::answerTooLong);
     connect(m_composer->overlong(), &OverlongBox::cancelled, this, [this] { answerTooLong(kShorten); });
     connect(m_controller, &ChatController::overLong, this, &ChatPanel::refresh);
+    connect(m_controller, &ChatController::turnStored, this, [this](qint64 id) { // what was begun since is kept
+        const Draft begun = id == m_shownDraft ? m_composer->draft() : m_drafts.value(id);
+        if (!begun.isEmpty())
+            emit draftChanged(id, begun);
+    });
     connect(m_controller, &ChatController::sendFailed, this, [this](const QString& text, const QString& sentence) {
         m_composer->giveBack(draftOf(text));
         notice(QStringLiteral("send"), MessageBox::Kind::Danger, tr("The message was not sent"), sentence);
@@ -89,6 +94,12 @@ void ChatPanel::send() {
     clearNotice(QStringLiteral("send"));
     m_view->scrollToEnd();
     refresh();
+}
+
+void ChatPanel::keepQueued() {
+    const QString message = m_controller->takeQueued();
+    if (!message.isEmpty())
+        m_composer->giveBack(draftOf(message));
 }
 
 void ChatPanel::editQueued() {

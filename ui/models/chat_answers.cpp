@@ -163,6 +163,7 @@ void ChatController::turnCommitted(ChatSession& s, const ChatStore::TurnIds& ids
     setId(s, s.answerRow, ids.answer);
     touch(s, s.model->at(s.userRow).text);
     emit stateChanged(); // the title of a new chat
+    emit turnStored(s.conversation.id);
     answerOpened(s);
 }
 

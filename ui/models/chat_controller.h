@@ -130,6 +130,7 @@ signals:
     void contextChanged();                            ///< context() of the shown conversation
     void removed(qint64 conversation, QString title); ///< can be undone
     void sendFailed(QString text, QString sentence);  ///< not saved, so not sent: the composer takes the text back
+    void turnStored(qint64 conversation);             ///< the store has forgotten what its draft was
     void overLong(qint64 conversation);               ///< there is a tooLong() for the user to decide on
     /// The model that is loaded, again with another window. `numBlocks` 0 = as configured.
     void reloadWanted(qint64 maxModelLen, qint64 numBlocks, bool unloadFirst);

@@ -256,6 +256,7 @@ void MainWindow::changeEvent(QEvent* event) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
+    m_chatPanel->keepQueued();
     m_chatPanel->flushDraft();
     saveArrangement();
     QMainWindow::closeEvent(event);
