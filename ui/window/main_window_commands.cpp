@@ -56,7 +56,6 @@ const QStringList& menuEntries() {
 } // namespace
 
 void MainWindow::buildCommands() {
-    m_parts.chat.setAutoTitles(m_parts.settings.value(QLatin1StringView(kTitlesSetting), true).toBool());
     addChatCommands();
     addMessageCommands();
     addViewCommands();
@@ -102,16 +101,6 @@ void MainWindow::addChatCommands() {
         [this] { undoRemove(); }, [this] { return !m_removed.empty(); });
     add("chat.settings", tr("Settings and presets of this chat"), {ctrl(Qt::Key_Comma)},
         [this] { m_chatPanel->showSettings(); });
-    Command titles;
-    titles.id = QStringLiteral("chat.titles");
-    titles.title = tr("Titles written by the model");
-    titles.group = group;
-    titles.run = [this] {
-        m_parts.chat.setAutoTitles(!m_parts.chat.autoTitles());
-        m_parts.settings.setValue(QLatin1StringView(kTitlesSetting), m_parts.chat.autoTitles());
-    };
-    titles.checked = [this] { return m_parts.chat.autoTitles(); };
-    m_commands.add(std::move(titles));
     add(
         "chat.export", tr("Export this chat…"), {ctrl(Qt::Key_E)},
         [this] { exportChats({m_parts.chat.current().conversation.id}); }, both);
@@ -127,11 +116,11 @@ void MainWindow::addChatCommands() {
 }
 
 void MainWindow::addTitleCommand(const QString& group) {
-    const QString key = QStringLiteral("chat/model_titles");
+    const QString key = QLatin1StringView(kTitlesSetting);
     m_parts.chat.setAutoTitles(m_parts.settings.value(key, m_parts.chat.autoTitles()).toBool());
     Command command;
     command.id = QStringLiteral("chat.titles");
-    command.title = tr("Let the model name new chats");
+    command.title = tr("Titles written by the model");
     command.group = group;
     command.run = [this, key] {
         m_parts.chat.setAutoTitles(!m_parts.chat.autoTitles());
