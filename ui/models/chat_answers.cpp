@@ -153,7 +153,12 @@ void ChatController::turnRefused(ChatSession& s, const QString& text, const Erro
     s.answerRow = s.userRow = -1;
     bringBack(s);
     dropRequest(s);
-    emit sendFailed(text, sentenceOf(error));
+    if (&s != m_current && s.conversation.id != kNoId && !s.removed && s.queued.isEmpty()) {
+        s.queued = text; // it comes back when its chat is shown, not into the field of another one
+        emit storeFailed(sentenceOf(error));
+    } else {
+        emit sendFailed(text, sentenceOf(error));
+    }
     emit stateChanged();
 }
 

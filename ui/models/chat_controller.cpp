@@ -128,9 +128,9 @@ void ChatController::show(ChatSession& s) {
     emit currentChanged();
     emit stateChanged();
     emit contextChanged();
-    // The answer that it waited for failed while another chat was shown.
+    // The answer that it waited for failed, or it was refused, while another chat was shown.
     if (&s == m_current && !s.queued.isEmpty() && s.ready() && !s.tooLong)
-        emit sendFailed(takeQueued(), tr("The answer before it failed, so your next message was not sent."));
+        emit sendFailed(takeQueued(), tr("It could not be sent while another chat was shown."));
 }
 
 /// Messages of conversations that were not shown for long are read again when needed: memory stays flat.
