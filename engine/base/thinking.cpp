@@ -65,27 +65,37 @@ bool inCodeSpan(std::string_view line, std::size_t at) {
 
 enum class Place { Text, Span, Fence };
 
-/// Where `at` lies in a text that begins outside of code.
-Place placeOf(std::string_view text, std::size_t at) {
-    std::pair<char, std::size_t> fence{0, 0};
-    for (std::size_t start = 0;;) {
-        const std::size_t end = std::min(text.find('\n', start), text.size());
-        const std::string_view line = text.substr(start, end - start);
-        const bool here = at <= end || end == text.size();
-        if (here && fence.second == 0)
-            return inCodeSpan(line, at - start) ? Place::Span : Place::Text;
-        if (here)
-            return Place::Fence;
-        const auto mark = fenceOf(line);
-        if (mark.second > 0) {
-            if (fence.second == 0)
-                fence = mark;
-            else if (mark.first == fence.first && mark.second >= fence.second)
-                fence = {0, 0};
+/// Where places lie in a text that begins outside of code, asked in ascending order: so all of them together cost one
+/// pass over the lines.
+class Places {
+public:
+    explicit Places(std::string_view text) : m_text(text) {}
+
+    Place of(std::size_t at) {
+        for (;;) {
+            const std::size_t end = std::min(m_text.find('\n', m_start), m_text.size());
+            const std::string_view line = m_text.substr(m_start, end - m_start);
+            const bool here = at <= end || end == m_text.size();
+            if (here && m_fence.second == 0)
+                return inCodeSpan(line, at - m_start) ? Place::Span : Place::Text;
+            if (here)
+                return Place::Fence;
+            const auto mark = fenceOf(line);
+            if (mark.second > 0) {
+                if (m_fence.second == 0)
+                    m_fence = mark;
+                else if (mark.first == m_fence.first && mark.second >= m_fence.second)
+                    m_fence = {0, 0};
+            }
+            m_start = end + 1;
         }
-        start = end + 1;
     }
-}
+
+private:
+    std::string_view m_text;
+    std::size_t m_start = 0; ///< of the line
+    std::pair<char, std::size_t> m_fence{0, 0};
+};
 
 bool startsLine(std::string_view text, std::size_t at) {
     while (at > 0 && (text[at - 1] == ' ' || text[at - 1] == '\t'))
@@ -114,8 +124,9 @@ Found endOfThought(std::string_view text, const Marks* marks) {
         if (marks && marks->end != pair.end)
             continue;
         Found found;
+        Places places(text);
         for (std::size_t at = text.find(pair.end); at != npos; at = text.find(pair.end, at + 1)) {
-            const Place place = placeOf(text, at);
+            const Place place = places.of(at);
             if (place == Place::Text)
                 found = {at, &pair};
             else if (place == Place::Fence && at < quoted.at)
@@ -132,10 +143,12 @@ Found endOfThought(std::string_view text, const Marks* marks) {
 /// A thought whose beginning was in the prompt, though nobody said so.
 Found loneEnd(std::string_view text) {
     Found first;
-    for (const Marks& pair : kMarks)
+    for (const Marks& pair : kMarks) {
+        Places places(text);
         for (std::size_t at = text.find(pair.end); at != npos && at < first.at; at = text.find(pair.end, at + 1))
-            if ((startsLine(text, at) || endsLine(text, at + pair.end.size())) && placeOf(text, at) == Place::Text)
+            if ((startsLine(text, at) || endsLine(text, at + pair.end.size())) && places.of(at) == Place::Text)
                 first = {at, &pair};
+    }
     return first;
 }
 
@@ -144,12 +157,13 @@ Found nextBegin(std::string_view text, std::size_t from, bool atStart) {
     Found first;
     for (const Marks& pair : kMarks) {
         const bool ends = text.find(pair.end, from) != npos;
+        Places places(text);
         for (std::size_t at = text.find(pair.begin, from); at != npos && at < first.at;
              at = text.find(pair.begin, at + 1)) {
             const bool opens = atStart && trim(text.substr(0, at)).empty();
             if (!opens && !ends)
                 break;
-            const bool inside = !opens && startsLine(text, at) && placeOf(text, at) == Place::Text &&
+            const bool inside = !opens && startsLine(text, at) && places.of(at) == Place::Text &&
                                 endOfThought(text.substr(at + pair.begin.size()), &pair).marks;
             if (opens || inside)
                 first = {at, &pair};
