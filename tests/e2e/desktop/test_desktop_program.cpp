@@ -55,13 +55,13 @@ public:
         QProcess tool;
         tool.setProcessEnvironment(m_environment);
         tool.start(QStringLiteral("xdotool"), what);
-        tool.waitForFinished(5000);
+        tool.waitForFinished(30'000);
     }
     QImage picture(const QString& path) const {
         QProcess tool;
         tool.setProcessEnvironment(m_environment);
         tool.start(QStringLiteral("import"), {QStringLiteral("-window"), QStringLiteral("root"), path});
-        tool.waitForFinished(10'000);
+        tool.waitForFinished(30'000);
         return QImage(path);
     }
 

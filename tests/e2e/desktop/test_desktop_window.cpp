@@ -151,7 +151,7 @@ private slots:
         QCOMPARE(curves->plot().strips(), 4);
         for (int strip = 0; strip < 4; ++strip)
             QVERIFY(curves->plot().stripRect(strip).height() >= 40);
-        QTRY_VERIFY(program->cockpit().latest());
+        QTRY_VERIFY_WITH_TIMEOUT(program->cockpit().latest(), kAnswerMs);
         const double weights = double(program->cockpit().latest()->weightsBytes);
         QVERIFY(weights > 0);
         QCOMPARE(program->cockpit().latest()->hitRate(), -1.0); // nothing was asked: a gap, not 0
@@ -161,19 +161,20 @@ private slots:
             program.ask(QStringLiteral("The first question of this chat, long enough for blocks."));
         QVERIFY(first.receipt);
         QCOMPARE(first.receipt->cache.reusedTokens, std::int64_t(0));
-        QTRY_COMPARE(program->cockpit().latest()->hitRate(), 0.0);
+        QTRY_COMPARE_WITH_TIMEOUT(program->cockpit().latest()->hitRate(), 0.0, kAnswerMs);
         const auto cachedAfter = [&] {
             return program->cockpit().latest()->blocksByState[std::size_t(kv::BlockState::Cached)];
         };
-        QTRY_VERIFY(cachedAfter() > 0);
+        QTRY_VERIFY_WITH_TIMEOUT(cachedAfter() > 0, kAnswerMs);
         const std::uint32_t once = cachedAfter();
 
         const ui::ChatMessage second = program.ask(QStringLiteral("The second question."));
         QVERIFY(second.receipt->cache.reusedTokens >= 64);
         const double prompts = double(first.receipt->cache.promptTokens + second.receipt->cache.promptTokens);
-        QTRY_COMPARE(program->cockpit().latest()->hitRate(), double(second.receipt->cache.reusedTokens) / prompts);
-        QTRY_VERIFY(cachedAfter() > once);
-        QTRY_VERIFY(!curves->valueText(QStringLiteral("prefix hits")).isEmpty());
+        QTRY_COMPARE_WITH_TIMEOUT(program->cockpit().latest()->hitRate(),
+                                  double(second.receipt->cache.reusedTokens) / prompts, kAnswerMs);
+        QTRY_VERIFY_WITH_TIMEOUT(cachedAfter() > once, kAnswerMs);
+        QTRY_VERIFY_WITH_TIMEOUT(!curves->valueText(QStringLiteral("prefix hits")).isEmpty(), kAnswerMs);
     }
 
     /// The meter equals the engine's own sequence length, also where an answer was stopped.
@@ -183,7 +184,8 @@ private slots:
         for (int turn = 0; turn < 4; ++turn) {
             if (turn == 2) {
                 program.begin(QStringLiteral("Stopped turn"));
-                QTRY_VERIFY(program.chat().messages()->at(program.chat().messages()->size() - 1).tokens.size() > 3);
+                QTRY_VERIFY_WITH_TIMEOUT(
+                    program.chat().messages()->at(program.chat().messages()->size() - 1).tokens.size() > 3, kAnswerMs);
                 program.chat().stop();
                 program.awaitEnd();
             } else {
@@ -192,7 +194,8 @@ private slots:
             const ui::ChatMessage& answer = program.chat().messages()->at(program.chat().messages()->size() - 1);
             // Prompt and answer; a token that was drawn last and never read again is not in the sequence.
             const std::int64_t whole = answer.receipt->cache.promptTokens + std::int64_t(answer.tokens.size());
-            QTRY_VERIFY(program.chat().context().length == whole || program.chat().context().length == whole - 1);
+            QTRY_VERIFY_WITH_TIMEOUT(
+                program.chat().context().length == whole || program.chat().context().length == whole - 1, kAnswerMs);
             QTest::qWait(200);
             const std::int64_t shown = program.chat().context().length;
             const std::vector<BlockId> blocks = program.blocks();
@@ -207,7 +210,7 @@ private slots:
         program.begin(QStringLiteral("one"));
         const ui::ConversationId first = program.chat().current().conversation.id;
         Q_UNUSED(first);
-        QTRY_VERIFY(program.chat().current().model->at(1).tokens.size() > 2);
+        QTRY_VERIFY_WITH_TIMEOUT(program.chat().current().model->at(1).tokens.size() > 2, kAnswerMs);
         program.chat().newConversation();
         program.settings(0, 40);
         program.chat().setSystemPrompt(QStringLiteral("A common beginning that fills a block."));
@@ -323,7 +326,7 @@ private slots:
             QCOMPARE(program->cockpit().latest()->referencedBlocks, std::uint32_t(0));
         };
         // Blocks that were never used are taken before a cached one is given up.
-        QTRY_VERIFY(program->cockpit().latest() != nullptr);
+        QTRY_VERIFY_WITH_TIMEOUT(program->cockpit().latest() != nullptr, kAnswerMs);
         for (int chat = 0; program->cockpit().latest()->totalEvictions == 0; ++chat) {
             QVERIFY(chat < 60);
             program.chat().newConversation();
