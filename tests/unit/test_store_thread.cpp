@@ -4,54 +4,18 @@
 #include <atomic>
 #include <fstream>
 
-#include <SQLiteCpp/SQLiteCpp.h>
-
-#include "engine/store/store_thread.h"
 #include "tests/support/fault_vfs.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/store_harness.h"
 
 using namespace kvscope;
 using namespace kvscope::store;
-using kvscope::test::TempDir;
+using kvscope::test::kMillisecond;
 
 namespace {
 
-constexpr Nanos kMillisecond = 1'000'000;
 constexpr int kSqliteFull = 13;
 
-/// A store thread on a folder of its own, and what a window would do with its events.
-struct Harness {
-    TempDir dir;
-    MonotonicClock clock;
-    StoreOptions options;
-    std::optional<StoreThread> store;
-    std::vector<StoreEvent> seen;
-
-    Harness() {
-        options.database.path = dir.file("kvscope.db");
-        options.programVersion = "test";
-        options.retryInterval = 5 * kMillisecond;
-        options.progressInterval = 0;
-    }
-    StoreThread& start() {
-        store.emplace(clock, options);
-        return *store;
-    }
-    /// The next event of this type; the others before it stay in `seen`.
-    template <class Wanted> Wanted wait() {
-        const Nanos until = clock.now() + 20'000 * kMillisecond;
-        while (clock.now() < until) {
-            auto event = store->nextEvent();
-            if (!event) {
-                QTest::qSleep(1);
-                continue;
-            }
-            seen.push_back(*event);
-            if (auto* wanted = std::get_if<Wanted>(&seen.back()))
-                return *wanted;
-        }
-        qFatal("the store did not answer");
-    }
+struct Harness : test::StoreHarness {
     template <class Wanted> int count() {
         while (auto event = store->nextEvent())
             seen.push_back(*event);
@@ -60,17 +24,6 @@ struct Harness {
             n += std::holds_alternative<Wanted>(event);
         return n;
     }
-    ConversationId newChat(const std::string& title = "chat") {
-        store->createConversation({title, "", "", ""});
-        return wait<ConversationCreatedEvent>().conversation.id;
-    }
-    TurnCommittedEvent turn(ConversationId chat, const std::string& text) {
-        NewTurn turn;
-        turn.conversation = chat;
-        turn.text = text;
-        store->addUserMessage(turn);
-        return wait<TurnCommittedEvent>();
-    }
     ConversationContent content(ConversationId chat) {
         store->loadConversation(chat);
         return wait<ContentEvent>().content;
@@ -78,12 +31,6 @@ struct Harness {
     void settle() {
         while (store->unsavedWrites() > 0)
             QTest::qSleep(1);
-    }
-    /// What is on the disk, seen by another connection.
-    std::string onDisk(const std::string& sql) {
-        SQLite::Database db(options.database.path, SQLite::OPEN_READONLY, 5000);
-        SQLite::Statement select(db, sql);
-        return select.executeStep() ? select.getColumn(0).getString() : "(nothing)";
     }
 };
 

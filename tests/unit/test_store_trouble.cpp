@@ -9,72 +9,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "engine/store/store_thread.h"
 #include "tests/support/fault_vfs.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/store_harness.h"
 
 using namespace kvscope;
 using namespace kvscope::store;
+using kvscope::test::kMillisecond;
 namespace fs = std::filesystem;
 
 namespace {
 
-constexpr Nanos kMillisecond = 1'000'000;
-
-struct Harness {
-    test::TempDir dir;
-    MonotonicClock clock;
-    StoreOptions options;
-    std::optional<StoreThread> store;
-    std::vector<StoreEvent> seen;
-
-    Harness() {
-        options.database.path = dir.file("kvscope.db");
-        options.retryInterval = 5 * kMillisecond;
-        options.progressInterval = 0;
-    }
+struct Harness : test::StoreHarness {
     StoreThread& start() {
         seen.clear();
-        store.emplace(clock, options);
-        return *store;
+        return StoreHarness::start();
     }
     void stop() { store.reset(); }
-    template <class Wanted> Wanted wait() {
-        const Nanos until = clock.now() + 60'000 * kMillisecond;
-        while (clock.now() < until) {
-            auto event = store->nextEvent();
-            if (!event) {
-                QTest::qSleep(1);
-                continue;
-            }
-            seen.push_back(*event);
-            if (auto* wanted = std::get_if<Wanted>(&seen.back()))
-                return *wanted;
-        }
-        qFatal("the store did not answer");
-    }
-    ConversationId newChat(const std::string& title) {
-        store->createConversation({title, "", "", ""});
-        return wait<ConversationCreatedEvent>().conversation.id;
-    }
-    TurnCommittedEvent turn(ConversationId chat, const std::string& text, MessageId parent = {}) {
-        NewTurn turn;
-        turn.conversation = chat;
-        turn.text = text;
-        turn.parent = parent;
-        store->addUserMessage(turn);
-        return wait<TurnCommittedEvent>();
-    }
     std::vector<Conversation> list() {
         store->listConversations();
         return wait<ConversationsEvent>().conversations;
     }
-    std::string onDisk(const std::string& path, const std::string& sql) {
-        SQLite::Database db(path, SQLite::OPEN_READONLY, 5000);
-        SQLite::Statement select(db, sql);
-        return select.executeStep() ? select.getColumn(0).getString() : "(nothing)";
-    }
-    std::string onDisk(const std::string& sql) { return onDisk(options.database.path, sql); }
 };
 
 std::string titles(const std::vector<Conversation>& list) {
