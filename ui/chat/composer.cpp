@@ -5,7 +5,6 @@
 #include <QApplication>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QPainter>
 #include <QStyle>
 #include <QVBoxLayout>
 
@@ -15,6 +14,7 @@
 #include "ui/widgets/bar.h"
 #include "ui/widgets/button.h"
 #include "ui/widgets/elided_label.h"
+#include "ui/widgets/field_frame.h"
 #include "ui/widgets/icon_button.h"
 
 namespace kvscope::ui {
@@ -317,13 +317,7 @@ void Composer::resizeEvent(QResizeEvent* event) {
 }
 
 void Composer::paintEvent(QPaintEvent*) {
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    const bool focused = m_edit->hasFocus();
-    painter.setPen(QPen(focused ? m_theme.focus : m_theme.line3, focused ? 2 : 1));
-    painter.setBrush(m_theme.kind == ThemeKind::Light ? m_theme.bg1 : m_theme.bg2);
-    const double inset = focused ? 1 : 0.5;
-    painter.drawRoundedRect(QRectF(rect()).adjusted(inset, inset, -inset, -inset), 10, 10);
+    paintFieldFrame(*this, m_theme, m_edit->hasFocus());
 }
 
 } // namespace kvscope::ui

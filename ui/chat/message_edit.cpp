@@ -6,12 +6,12 @@
 #include <QInputMethod>
 #include <QInputMethodEvent>
 #include <QKeyEvent>
-#include <QPainter>
 #include <QTextBlock>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "ui/widgets/button.h"
+#include "ui/widgets/field_frame.h"
 
 namespace kvscope::ui {
 namespace {
@@ -126,13 +126,7 @@ void MessageEdit::setTheme(const Theme& theme) {
 }
 
 void MessageEdit::paintEvent(QPaintEvent*) {
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    const bool focused = m_field->hasFocus();
-    painter.setPen(QPen(focused ? m_theme.focus : m_theme.line3, focused ? 2 : 1));
-    painter.setBrush(m_theme.kind == ThemeKind::Light ? m_theme.bg1 : m_theme.bg2);
-    const double inset = focused ? 1 : 0.5;
-    painter.drawRoundedRect(QRectF(rect()).adjusted(inset, inset, -inset, -inset), 10, 10);
+    paintFieldFrame(*this, m_theme, m_field->hasFocus());
 }
 
 } // namespace kvscope::ui

@@ -63,7 +63,8 @@ bool CodeReader::isFence(qsizetype from, qsizetype to) const {
     qsizetype at = from;
     while (at < to && QByteArrayView(" \t>-+*.)0123456789").contains(m_source[at])) // quotes and marks of list items
         ++at;
-    return m_fence != 0 && at + 3 <= to && m_source[at] == m_fence && m_source[at + 1] == m_fence && m_source[at + 2] == m_fence;
+    return m_fence != 0 && at + 3 <= to && m_source[at] == m_fence && m_source[at + 1] == m_fence &&
+           m_source[at + 2] == m_fence;
 }
 
 /// Byte where the first line of the code begins.
