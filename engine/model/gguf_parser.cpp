@@ -26,7 +26,7 @@ constexpr std::uint64_t kHeaderBytes = 4 + 4 + 8 + 8;
 constexpr std::uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;
 constexpr std::uint64_t kLeastTensorBytes = 8 + 4 + 8 + 4 + 8;
 
-std::string quoted(std::string_view text) {
+std::string inQuotes(std::string_view text) {
     return "'" + forSentence(text) + "'";
 }
 
@@ -95,7 +95,7 @@ Result<void> GgufParser::magicAndVersion() {
     if (start.substr(0, 4) != std::string_view("GGUF").substr(0, std::min<std::size_t>(4, start.size()))) {
         if (const auto sentence = foreignFileSentence(start))
             return fail(ErrorCode::Corrupt, path + *sentence);
-        return fail(ErrorCode::Corrupt, path + " is not a GGUF file: it begins with " + quoted(start.substr(0, 4)) +
+        return fail(ErrorCode::Corrupt, path + " is not a GGUF file: it begins with " + inQuotes(start.substr(0, 4)) +
                                             " instead of 'GGUF'. Choose a model in GGUF format.");
     }
     if (m_window.size() < kHeaderBytes)
@@ -156,12 +156,12 @@ Result<void> GgufParser::metadataEntry(std::uint64_t number) {
     if (auto ok = value(*key, entry); !ok)
         return ok;
     if (!m_file.m_metadata.insert(*key, entry))
-        return damaged("the metadata key " + quoted(*key) + " stands in it twice");
+        return damaged("the metadata key " + inQuotes(*key) + " stands in it twice");
     return {};
 }
 
 Result<void> GgufParser::value(std::string_view key, GgufValue& out) {
-    const std::string what = "the value of " + quoted(key);
+    const std::string what = "the value of " + inQuotes(key);
     auto type = number<std::uint32_t>(what);
     if (!type)
         return tl::unexpected(type.error());
@@ -183,7 +183,7 @@ Result<void> GgufParser::value(std::string_view key, GgufValue& out) {
 }
 
 Result<void> GgufParser::arrayValue(std::string_view key, GgufValue& out) {
-    const std::string what = "the array " + quoted(key);
+    const std::string what = "the array " + inQuotes(key);
     auto element = number<std::uint32_t>(what);
     auto count = number<std::uint64_t>(what);
     if (!element || !count)
@@ -202,7 +202,7 @@ Result<void> GgufParser::arrayValue(std::string_view key, GgufValue& out) {
     const std::uint64_t start = m_at;
     out.count = *count;
     if (ofStrings) {
-        const std::string elementName = "an element of " + quoted(key);
+        const std::string elementName = "an element of " + inQuotes(key);
         for (std::uint64_t i = 0; i < *count; ++i)
             if (auto ok = text(elementName, kLongestString); !ok)
                 return tl::unexpected(ok.error());
@@ -245,13 +245,13 @@ Result<void> GgufParser::tensorEntry(std::uint64_t index) {
     if (name->empty())
         return damaged(which + " has no name");
     if (!m_file.m_tensorIndex.emplace(*name, m_file.m_tensors.size()).second)
-        return damaged("the tensor " + quoted(*name) + " stands in it twice");
+        return damaged("the tensor " + inQuotes(*name) + " stands in it twice");
     TensorInfo tensor;
     tensor.name = *name;
     if (auto ok = tensorShape(tensor); !ok)
         return ok;
 
-    const std::string what = "tensor " + quoted(tensor.name);
+    const std::string what = "tensor " + inQuotes(tensor.name);
     auto type = number<std::uint32_t>(what);
     auto offset = number<std::uint64_t>(what);
     if (!type || !offset)
@@ -276,7 +276,7 @@ Result<void> GgufParser::tensorEntry(std::uint64_t index) {
 }
 
 Result<void> GgufParser::tensorShape(TensorInfo& tensor) {
-    const std::string what = "tensor " + quoted(tensor.name);
+    const std::string what = "tensor " + inQuotes(tensor.name);
     auto dimensions = number<std::uint32_t>(what);
     if (!dimensions)
         return tl::unexpected(dimensions.error());
@@ -300,7 +300,7 @@ Result<void> GgufParser::tensorShape(TensorInfo& tensor) {
 
 Result<void> GgufParser::tensorSize(TensorInfo& tensor) {
     const TensorTypeTraits& traits = tensorTypeTraits(tensor.type);
-    const std::string what = "tensor " + quoted(tensor.name);
+    const std::string what = "tensor " + inQuotes(tensor.name);
     if (tensor.cols() % traits.blockValues != 0)
         return damaged(what + " has rows of " + std::to_string(tensor.cols()) + " values, which " + traits.name +
                        " cannot hold (blocks of " + std::to_string(traits.blockValues) + ")");

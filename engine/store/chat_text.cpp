@@ -89,7 +89,7 @@ std::string fenceAround(const std::string& text) {
     return std::string(longest + 1, '`');
 }
 
-std::string quoted(const std::string& text) {
+std::string inQuotes(const std::string& text) {
     std::string all = "> ";
     for (const char c : text)
         all += c == '\n' ? std::string("\n> ") : std::string(1, c);
@@ -168,11 +168,11 @@ std::string chatToMarkdown(const ConversationContent& content) {
     if (const std::string created = timeText(c.created); !created.empty())
         all += created + "\n\n";
     if (!c.systemPrompt.empty())
-        all += "## System prompt\n\n" + quoted(validUtf8(c.systemPrompt)) + "\n\n";
+        all += "## System prompt\n\n" + inQuotes(validUtf8(c.systemPrompt)) + "\n\n";
     for (const Message* message : shownPath(content)) {
         all += "## " + speaker(*message) + "\n\n";
         if (!message->thinking.empty())
-            all += "> *Thought*\n>\n" + quoted(validUtf8(message->thinking)) + "\n\n";
+            all += "> *Thought*\n>\n" + inQuotes(validUtf8(message->thinking)) + "\n\n";
         const std::string text = validUtf8(message->text);
         all += text + "\n";
         if (const std::string open = walkFences(text, [](auto...) {}); !open.empty())
