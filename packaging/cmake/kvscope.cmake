@@ -61,6 +61,7 @@ endfunction()
 set(KVSCOPE_STD_HEADERS <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <cstdint> <cstring> <deque> <filesystem>
   <fstream> <functional> <limits> <map> <memory> <mutex> <optional> <span> <string> <string_view> <thread> <unordered_map>
   <utility> <variant> <vector> <nlohmann/json.hpp> <tl/expected.hpp>)
+set(KVSCOPE_CLI_HEADERS ${KVSCOPE_STD_HEADERS} <CLI/CLI.hpp>)
 set(KVSCOPE_CORE_HEADERS ${KVSCOPE_STD_HEADERS} <QtCore>)
 set(KVSCOPE_WIDGET_HEADERS ${KVSCOPE_STD_HEADERS} <QtWidgets>)
 
@@ -76,10 +77,24 @@ endfunction()
 
 # kvscope_test(NAME LABELS ... SOURCES ... LIBS ... [TIMEOUT s]): one Qt Test program, registered with CTest.
 # A test that is an engine test links no Qt beyond Qt Test itself and may run without an application object.
+# Each source NAME.cpp that says #include "NAME.moc" gets it straight from moc: a scan of the target would take longer
+# than the compiler.
 function(kvscope_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS;SOURCES;LIBS;ENV" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  set_target_properties(${name} PROPERTIES AUTOMOC ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  foreach(source IN LISTS ARG_SOURCES)
+    get_filename_component(stem ${source} NAME_WE)
+    get_filename_component(path ${source} ABSOLUTE)
+    file(STRINGS ${path} includes_moc REGEX "^#include \"${stem}.moc\"")
+    if(includes_moc)
+      set(moc ${CMAKE_CURRENT_BINARY_DIR}/${name}.moc.d/${stem}.moc)
+      add_custom_command(OUTPUT ${moc} COMMAND Qt6::moc -o ${moc} ${path} DEPENDS ${path} VERBATIM)
+      target_sources(${name} PRIVATE ${moc})
+      target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/${name}.moc.d)
+      file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${name}.moc.d)
+    endif()
+  endforeach()
   target_link_libraries(${name} PRIVATE kvscope_options Qt6::Test ${ARG_LIBS})
   target_compile_definitions(${name} PRIVATE
     KVSCOPE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data" KVSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
