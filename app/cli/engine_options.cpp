@@ -36,9 +36,6 @@ constexpr std::array kUnbuiltOptions = {
     UnbuiltOption{"--sinks", ""},
     UnbuiltOption{"--window", ""},
     UnbuiltOption{"--host-cache-bytes", "0"},
-    UnbuiltOption{"--long-prefill-token-threshold", "0"},
-    UnbuiltOption{"--max-long-partial-prefills", ""},
-    UnbuiltOption{"--scheduling-policy", "fcfs"},
     UnbuiltOption{"--log-blocks", ""},
     UnbuiltOption{"--save-snapshot", ""},
     UnbuiltOption{"--load-snapshot", ""},
@@ -86,6 +83,13 @@ std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb) {
     add(verb.add_option("--max-num-batched-tokens", o->maxBatchedTokens,
                         "Tokens of one step; 0 = as many as fit into 150 ms"));
     add(verb.add_option("--watermark", o->watermark, "Share of the blocks kept back when a request is admitted"));
+    add(verb.add_option("--scheduling-policy", o->schedulingPolicy,
+                        "Who is admitted next: fcfs, short-first (fewest tokens to read), prefix-first (most tokens "
+                        "cached); nobody starves"));
+    add(verb.add_option("--long-prefill-token-threshold", o->longPrefillThreshold,
+                        "While others write, a prompt with more tokens to read gets this many a step; 0 = no limit"));
+    add(verb.add_option("--max-long-partial-prefills", o->maxLongPartialPrefills,
+                        "Prompts above the threshold that are read at the same time"));
     verb.add_option("--stats", o->statsFile, "Write counters and phase times of the run to this file as JSON")
         ->group(group);
 
@@ -134,6 +138,12 @@ api::EngineConfig EngineOptions::config() const {
     c.maxSequences = maxSequences;
     c.maxBatchedTokens = maxBatchedTokens;
     c.watermark = watermark;
+    const auto policy = sched::schedulingPolicyOf(schedulingPolicy);
+    if (!policy)
+        throw UsageError("--scheduling-policy must be fcfs, short-first or prefix-first.");
+    c.schedulingPolicy = *policy;
+    c.longPrefillThreshold = longPrefillThreshold;
+    c.maxLongPartialPrefills = maxLongPartialPrefills;
     if (auto ok = api::validate(c); !ok)
         throw UsageError(ok.error().message);
     return c;

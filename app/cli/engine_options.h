@@ -27,6 +27,9 @@ struct EngineOptions {
     int maxSequences = 16;
     int maxBatchedTokens = 0;
     double watermark = 0.01;
+    std::string schedulingPolicy = "fcfs";
+    int longPrefillThreshold = 0;
+    int maxLongPartialPrefills = 1;
     std::string statsFile;
 
     /// Values of options whose feature is not built yet, only accepted where they name what is done anyway.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/base/result.h"
+#include "engine/sched/admission_order.h"
 #include "kernels/backend.h"
 
 namespace kvscope::api {
@@ -29,6 +30,9 @@ struct EngineConfig {
     /// Token budget of a step. 0 = adaptive: on CPU the chunk is chosen so that a step takes at most 150 ms.
     std::int32_t maxBatchedTokens = 0;
     double watermark = 0.01; ///< share of blocks kept back when admitting
+    sched::SchedulingPolicy schedulingPolicy = sched::SchedulingPolicy::Fcfs;
+    std::int32_t longPrefillThreshold = 0;   ///< long-prefill-token-threshold; 0 = no prompt is long
+    std::int32_t maxLongPartialPrefills = 1; ///< long prompts that are read at the same time
     /// Chat template by name (model::knownTemplates()) in place of the file's own. Empty = the file's own, and where
     /// that is missing or broken the one that its vocabulary suggests. None = the file's own or no chats at all.
     std::optional<std::string> chatTemplate;

@@ -140,6 +140,7 @@ void Engine::Impl::publishSequences() {
         row.neededBlocks = sequence.waiting.neededBlocks;
         row.availableBlocks = sequence.waiting.availableBlocks;
         row.runningLimit = sequence.waiting.places;
+        row.longPrefillLimit = sequence.waiting.longPrefills;
         rows->push_back(row);
     };
     for (const sched::Sequence* sequence : m_model->scheduler->running())

@@ -24,7 +24,8 @@ std::int64_t readTokens(const sched::StepPlan& plan) {
 
 bool sameWaiting(const WaitingEvent& a, const WaitingEvent& b) {
     return a.neededBlocks == b.neededBlocks && a.availableBlocks == b.availableBlocks &&
-           a.runningLimit == b.runningLimit && a.preempted == b.preempted && a.lentTo == b.lentTo;
+           a.runningLimit == b.runningLimit && a.longPrefillLimit == b.longPrefillLimit && a.preempted == b.preempted &&
+           a.lentTo == b.lentTo;
 }
 
 } // namespace
@@ -216,6 +217,7 @@ void Engine::Impl::sayWaiting() {
         event.neededBlocks = reason.neededBlocks;
         event.availableBlocks = reason.availableBlocks;
         event.runningLimit = reason.places;
+        event.longPrefillLimit = reason.longPrefills;
         event.preempted = reason.preempted;
         event.lentTo = reason.lentTo;
         if (request.said && sameWaiting(*request.said, event))

@@ -201,6 +201,9 @@ private:
         config.maxSequences = m_out->config.maxSequences;
         config.maxLength = m_plan.maxModelLen;
         config.watermark = m_out->config.watermark;
+        config.policy = m_out->config.schedulingPolicy;
+        config.longPrefillThreshold = m_out->config.longPrefillThreshold;
+        config.maxLongPartialPrefills = m_out->config.maxLongPartialPrefills;
         m_out->scheduler = std::make_unique<sched::Scheduler>(*m_out->cache, config);
         return {};
     }

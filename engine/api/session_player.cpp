@@ -149,6 +149,7 @@ const std::vector<SequenceRow>* SessionPlayer::takeSequences() {
         row.neededBlocks = entry.neededBlocks;
         row.availableBlocks = entry.availableBlocks;
         row.runningLimit = entry.runningLimit;
+        row.longPrefillLimit = entry.longPrefillLimit;
         m_rows.push_back(row);
     }
     return &m_rows;

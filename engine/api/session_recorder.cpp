@@ -132,6 +132,9 @@ std::string configurationJson(const EngineConfig& config, const ModelInfo& model
         {"max_num_batched_tokens", config.maxBatchedTokens},
         {"enable_prefix_caching", config.prefixCaching},
         {"watermark", config.watermark},
+        {"scheduling_policy", sched::schedulingPolicyName(config.schedulingPolicy)},
+        {"long_prefill_token_threshold", config.longPrefillThreshold},
+        {"max_long_partial_prefills", config.maxLongPartialPrefills},
         {"weights_bytes", model.weightsBytes},
         {"kv_bytes_per_token", model.kvBytesPerToken},
         {"load_ms", model.loadMs},
@@ -173,6 +176,7 @@ void SessionRecorder::event(Nanos time, const Event& event) {
                        r.neededBlocks = e.neededBlocks;
                        r.availableBlocks = e.availableBlocks;
                        r.runningLimit = e.runningLimit;
+                       r.longPrefillLimit = e.longPrefillLimit;
                        r.preempted = e.preempted;
                        r.lentTo = e.lentTo;
                        m_recorder.add(std::move(r));
@@ -231,6 +235,7 @@ void SessionRecorder::sequences(Nanos time, const std::vector<SequenceRow>& rows
         entry.neededBlocks = row.neededBlocks;
         entry.availableBlocks = row.availableBlocks;
         entry.runningLimit = row.runningLimit;
+        entry.longPrefillLimit = row.longPrefillLimit;
         m_table.rows.push_back(entry);
     }
     m_recorder.table(m_table);

@@ -37,6 +37,7 @@ struct WaitingEvent {
     RequestId id;
     std::int32_t neededBlocks = 0, availableBlocks = 0; ///< 0/0: waits for a free place, see runningLimit
     std::int32_t runningLimit = 0;                      ///< > 0: all places are taken
+    std::int32_t longPrefillLimit = 0;                  ///< > 0: that many long prompts are being read, no more may be
     bool preempted = false;                             ///< it was running and gave its blocks up
     OwnerId lentTo;                                     ///< to whom, when preempted
 };
@@ -177,9 +178,9 @@ struct SequenceRow {
     SequenceState state = SequenceState::Waiting;
     std::int64_t tokens = 0, promptTokens = 0, computedTokens = 0;
     std::int32_t blocks = 0, sharedBlocks = 0;
-    std::int64_t cachedPrefix = 0;                                        ///< tokens reused
-    double ttftMs = -1, itlMs = -1;                                       ///< -1 = none yet; itl = mean of the last 16
-    std::int32_t neededBlocks = 0, availableBlocks = 0, runningLimit = 0; ///< waiting reason
+    std::int64_t cachedPrefix = 0;  ///< tokens reused
+    double ttftMs = -1, itlMs = -1; ///< -1 = none yet; itl = mean of the last 16
+    std::int32_t neededBlocks = 0, availableBlocks = 0, runningLimit = 0, longPrefillLimit = 0; ///< waiting reason
 };
 
 /// Answers that a source can give; what is missing is shown as "not reported".

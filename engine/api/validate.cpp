@@ -75,6 +75,8 @@ Result<void> validate(const EngineConfig& c) {
         {"--max-num-seqs", static_cast<double>(c.maxSequences), 1, 1024},
         {"--max-num-batched-tokens", static_cast<double>(c.maxBatchedTokens), 0, 65536},
         {"--watermark", c.watermark, 0, 1, false, true},
+        {"--long-prefill-token-threshold", static_cast<double>(c.longPrefillThreshold), 0, 1e9},
+        {"--max-long-partial-prefills", static_cast<double>(c.maxLongPartialPrefills), 1, 1024},
         {"--gpu-memory-utilization", c.memoryUtilization.value_or(1), 0, 1, true},
     };
     for (const Range& range : ranges)

@@ -96,6 +96,7 @@ template <class Visitor, class Record> void visitEvent(Visitor&& visit, Record& 
     visit("needed_blocks", r.neededBlocks);
     visit("available_blocks", r.availableBlocks);
     visit("running_limit", r.runningLimit);
+    visit("long_prefill_limit", r.longPrefillLimit);
     visit("preempted", r.preempted);
     visit("lent_to", r.lentTo);
     visit("reused_tokens", r.reusedTokens);
@@ -161,6 +162,7 @@ template <class Visitor, class Record> void visitSequence(Visitor&& visit, Recor
     visit("needed_blocks", r.neededBlocks);
     visit("available_blocks", r.availableBlocks);
     visit("running_limit", r.runningLimit);
+    visit("long_prefill_limit", r.longPrefillLimit);
 }
 
 template <class Visitor, class Record> void visitText(Visitor&& visit, Record& r) {

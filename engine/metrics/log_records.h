@@ -90,8 +90,8 @@ struct EventRecord {
     Nanos time = 0;
     EventKind kind = EventKind::Queued;
     RequestId request;
-    std::int64_t promptTokens = 0;                                        ///< queued
-    std::int32_t neededBlocks = 0, availableBlocks = 0, runningLimit = 0; ///< waiting, and why
+    std::int64_t promptTokens = 0;                                                              ///< queued
+    std::int32_t neededBlocks = 0, availableBlocks = 0, runningLimit = 0, longPrefillLimit = 0; ///< waiting, and why
     bool preempted = false;
     OwnerId lentTo;
     std::int64_t reusedTokens = 0, doneTokens = 0, totalTokens = 0; ///< prefill
@@ -146,7 +146,7 @@ struct SequenceEntry {
     std::int32_t blocks = 0, sharedBlocks = 0;
     std::int64_t cachedPrefix = 0;
     double ttftMs = -1, itlMs = -1;
-    std::int32_t neededBlocks = 0, availableBlocks = 0, runningLimit = 0;
+    std::int32_t neededBlocks = 0, availableBlocks = 0, runningLimit = 0, longPrefillLimit = 0;
 
     bool operator==(const SequenceEntry&) const = default;
 };

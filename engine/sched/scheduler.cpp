@@ -19,10 +19,13 @@ void HitRateWindow::add(std::int64_t reused, std::int64_t prompt) {
 Scheduler::Scheduler(kv::KvCache& cache, const SchedulerConfig& config)
     : m_cache(cache)
     , m_config(config)
-    , m_watermarkBlocks(static_cast<std::int32_t>(config.watermark * cache.numBlocks())) {
+    , m_watermarkBlocks(static_cast<std::int32_t>(config.watermark * cache.numBlocks()))
+    , m_order(cache, config.policy) {
     KV_CHECK(config.tokenBudget > 0, "a step needs a budget of at least one token");
     KV_CHECK(config.maxSequences > 0, "at least one sequence must be allowed to run");
     KV_CHECK(config.watermark >= 0 && config.watermark < 1, "the watermark is a share of the pool below 1");
+    KV_CHECK(config.longPrefillThreshold >= 0 && config.maxLongPartialPrefills >= 1,
+             "at least one long prompt must be allowed to be read");
 }
 
 Scheduler::~Scheduler() = default;
@@ -39,6 +42,7 @@ SequenceId Scheduler::submit(SequenceSpec spec, Nanos now) {
     sequence.spec = std::move(spec);
     sequence.promptTokens = sequence.known();
     sequence.times.arrival = now;
+    sequence.clockAtArrival = static_cast<std::int64_t>(m_counters.prefillTokens + m_counters.decodeTokens);
     const SequenceId id = sequence.id;
     m_sequences.emplace(id, std::move(owned));
     m_waiting.push_back(&sequence);
@@ -114,10 +118,22 @@ void Scheduler::planChunks(Nanos now) {
     for (Sequence* sequence : m_turn) {
         if (budgetLeft() == 0)
             return;
-        const std::int64_t count = std::min(sequence->uncomputed(), budgetLeft());
+        const std::int64_t count = chunkOf(*sequence);
         if (sequence->phase != SequencePhase::Waiting && makeRoom(*sequence, sequence->computed + count, now))
             addItem(*sequence, count);
     }
+}
+
+/// A long prompt goes in small pieces where that keeps somebody from waiting for the next token; alone, it is read at
+/// full speed.
+std::int64_t Scheduler::chunkOf(const Sequence& sequence) const {
+    const std::int64_t most = std::min(sequence.uncomputed(), budgetLeft());
+    if (!isLong(sequence.uncomputed()))
+        return most;
+    const bool others = std::any_of(m_running.begin(), m_running.end(), [&](const Sequence* other) {
+        return other != &sequence && !isLong(other->uncomputed());
+    });
+    return others ? std::min<std::int64_t>(most, m_config.longPrefillThreshold) : most;
 }
 
 void Scheduler::addItem(Sequence& sequence, std::int64_t count) {

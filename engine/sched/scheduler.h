@@ -2,8 +2,8 @@
 //
 // Who computes what in the next step. Continuous batching with one token budget:
 //
-//   schedule()  running sequences first (single tokens, then chunks of prompts), then waiting ones, first come first
-//               served, each admitted in one all-or-nothing call on the cache
+//   schedule()  running sequences first (single tokens, then chunks of prompts), then waiting ones in the order of the
+//               policy, each admitted in one all-or-nothing call on the cache
 //   ...         the engine computes the plan and draws tokens
 //   complete()  appends the tokens, publishes full blocks, ends and releases
 //   abandon()   instead of complete() when the step was aborted: nothing has advanced, the next plan repeats it
@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "engine/kv/kv_cache.h"
+#include "engine/sched/admission_order.h"
 #include "engine/sched/sequence.h"
 #include "engine/sched/step_plan.h"
 
@@ -34,6 +35,12 @@ struct SchedulerConfig {
     std::int32_t maxSequences = 16; ///< most sequences that have blocks
     std::int64_t maxLength = 0;     ///< most tokens of a sequence, prompt and answer; 0 = only the pool limits it
     double watermark = 0.01;        ///< share of the blocks that stays available when a sequence is admitted
+    SchedulingPolicy policy = SchedulingPolicy::Fcfs;
+    /// A prompt with more tokens left to read than this is long: while others have answers to write, it reads at most
+    /// this many tokens a step. 0 = no prompt is long.
+    std::int32_t longPrefillThreshold = 0;
+    /// Most long prompts that are being read at the same time; shorter ones pass those that wait. At least 1.
+    std::int32_t maxLongPartialPrefills = 1;
 };
 
 /// Cumulative; see metrics::StepSample for the definitions.
@@ -131,6 +138,11 @@ private:
     void planSingleTokens(Nanos now);
     void planChunks(Nanos now);
     void admitWaiting(Nanos now);
+    bool isLong(std::int64_t toRead) const {
+        return m_config.longPrefillThreshold > 0 && toRead > m_config.longPrefillThreshold;
+    }
+    bool longPlaceFree(Sequence& sequence) const;
+    std::int64_t chunkOf(const Sequence& sequence) const;
     enum class Admitted { Yes, NotNow, Never };
     Admitted tryAdmit(Sequence& sequence, Nanos now);
     void admitted(Sequence& sequence, kv::Admission admission, Nanos now);
@@ -156,7 +168,9 @@ private:
     std::vector<Sequence*> m_running; ///< by arrival
     std::vector<Sequence*> m_waiting; ///< by arrival
     std::vector<Sequence*> m_turn;    ///< scratch of schedule
-    std::deque<Retained> m_retained;  ///< oldest first
+    std::vector<Sequence*> m_queue;   ///< scratch of schedule: those that wait, in the order of the policy
+    AdmissionOrder m_order;
+    std::deque<Retained> m_retained; ///< oldest first
     std::vector<kv::PinnedBlocks> m_pins;
     std::vector<EndedSequence> m_ended;
     std::vector<SequenceId> m_cancelled;

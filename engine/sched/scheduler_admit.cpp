@@ -8,24 +8,42 @@
 
 namespace kvscope::sched {
 
-/// First come, first served, nobody overtakes; only a fork whose source is still reading steps aside.
+/// In the order of the policy nobody overtakes the one that waits for blocks; only a fork whose source is still reading
+/// and a long prompt without a place for long ones step aside.
 void Scheduler::admitWaiting(Nanos now) {
-    std::size_t next = 0;
-    while (next < m_waiting.size() && budgetLeft() > 0 &&
-           m_running.size() < static_cast<std::size_t>(m_config.maxSequences)) {
-        Sequence& sequence = *m_waiting[next];
-        const ForkSource source = forkSource(sequence);
-        if (source.reading) {
+    m_queue.assign(m_waiting.begin(), m_waiting.end());
+    const auto placeFree = [this] { return m_running.size() < static_cast<std::size_t>(m_config.maxSequences); };
+    if (budgetLeft() > 0 && placeFree())
+        m_order.sort(m_queue);
+    for (auto next = m_queue.begin(); next != m_queue.end() && budgetLeft() > 0 && placeFree();) {
+        Sequence& sequence = **next;
+        if (forkSource(sequence).reading || !longPlaceFree(sequence)) {
             ++next;
             continue;
         }
         const Admitted outcome = tryAdmit(sequence, now);
-        if (outcome == Admitted::Yes)
-            addItem(sequence, std::min(sequence.uncomputed(), budgetLeft()));
         if (outcome == Admitted::NotNow)
             break;
+        next = m_queue.erase(next);
+        if (outcome == Admitted::Yes)
+            addItem(sequence, chunkOf(sequence));
     }
     explainWaiting();
+}
+
+/// Notes the reason when there is none. Who was preempted while reading keeps its right to be read.
+bool Scheduler::longPlaceFree(Sequence& sequence) const {
+    sequence.waiting.longPrefills = 0;
+    if (!isLong(sequence.known()) || sequence.longPrefill || !isLong(m_order.toRead(sequence)))
+        return true;
+    const auto reading = std::count_if(m_running.begin(), m_running.end(), [](const Sequence* running) {
+        return running->longPrefill && running->phase == SequencePhase::Reading;
+    });
+    if (reading < m_config.maxLongPartialPrefills)
+        return true;
+    sequence.waiting.kind = WaitingKind::LongPrefills;
+    sequence.waiting.longPrefills = m_config.maxLongPartialPrefills;
+    return false;
 }
 
 Scheduler::Admitted Scheduler::tryAdmit(Sequence& sequence, Nanos now) {
@@ -71,6 +89,7 @@ void Scheduler::admitted(Sequence& sequence, kv::Admission admission, Nanos now)
     sequence.table = std::move(admission.table);
     sequence.computed = reused;
     sequence.phase = SequencePhase::Reading;
+    sequence.longPrefill = sequence.longPrefill || isLong(sequence.uncomputed());
     sequence.waiting = {};
     sequence.usage.newBlocks += admission.newBlocks;
     sequence.usage.blocksPeak =
@@ -120,19 +139,23 @@ Scheduler::ForkSource Scheduler::forkSource(const Sequence& sequence) const {
     return source;
 }
 
+/// Of those who were not even looked at, the first that wanted blocks last time still does.
 void Scheduler::explainWaiting() {
     const bool full = m_running.size() >= static_cast<std::size_t>(m_config.maxSequences);
     bool headSeen = false;
-    for (Sequence* sequence : m_waiting) {
+    for (Sequence* sequence : m_queue) {
         WaitingReason& reason = sequence->waiting;
         const bool wantsBlocks = reason.kind == WaitingKind::Blocks && !headSeen && !full;
         headSeen |= reason.kind == WaitingKind::Blocks;
         if (wantsBlocks)
             continue;
+        const bool tooLong = reason.longPrefills > 0 && !full;
         reason.kind = full                            ? WaitingKind::Places
+                      : tooLong                       ? WaitingKind::LongPrefills
                       : forkSource(*sequence).reading ? WaitingKind::Source
                                                       : WaitingKind::Queue;
         reason.places = full ? m_config.maxSequences : 0;
+        reason.longPrefills = tooLong ? m_config.maxLongPartialPrefills : 0;
         reason.neededBlocks = 0;
         reason.availableBlocks = 0;
     }

@@ -34,19 +34,21 @@ enum class SequencePhase : std::uint8_t {
 
 enum class WaitingKind : std::uint8_t {
     None,
-    Blocks, ///< the next to be admitted, but needs more blocks than are available
-    Places, ///< all places of the batch are taken
-    Source, ///< the sequence it forks from is still reading the part that they share
-    Queue,  ///< others are before it, or this step's token budget is spent
+    Blocks,       ///< the next to be admitted, but needs more blocks than are available
+    Places,       ///< all places of the batch are taken
+    LongPrefills, ///< as many long prompts as may be are being read already
+    Source,       ///< the sequence it forks from is still reading the part that they share
+    Queue,        ///< others are before it, or this step's token budget is spent
 };
 
 struct WaitingReason {
     WaitingKind kind = WaitingKind::None;
     std::int32_t neededBlocks = 0; ///< Blocks: what stays back included
     std::int32_t availableBlocks = 0;
-    std::int32_t places = 0; ///< Places: how many there are
-    bool preempted = false;  ///< it was running and gave its blocks up ...
-    OwnerId lentTo;          ///< ... to this owner; invalid when it gave way by itself
+    std::int32_t places = 0;       ///< Places: how many there are
+    std::int32_t longPrefills = 0; ///< LongPrefills: how many there may be
+    bool preempted = false;        ///< it was running and gave its blocks up ...
+    OwnerId lentTo;                ///< ... to this owner; invalid when it gave way by itself
 };
 
 /// Every sequence ends exactly once, with one of these.
@@ -93,6 +95,13 @@ private:
     Nanos m_sum = 0;
 };
 
+/// What the cache holds of a waiting sequence, as far as the order of admission wants to know (AdmissionOrder).
+struct PrefixLookup {
+    std::uint64_t version = 0; ///< of the cache when it was asked; 0 = never
+    std::int64_t cached = 0;   ///< tokens
+    std::int64_t rank = 0;     ///< smaller is admitted earlier
+};
+
 /// The state of one request. Only Scheduler changes it.
 struct Sequence {
     SequenceId id; ///< ascending in order of arrival
@@ -107,6 +116,9 @@ struct Sequence {
     bool admittedBefore = false;
     bool cancelled = false; ///< ends at the next step boundary
     bool pinned = false;
+    bool longPrefill = false;        ///< admitted with more tokens to read than the threshold of long prompts
+    std::int64_t clockAtArrival = 0; ///< tokens that the scheduler had computed when it came
+    PrefixLookup lookup;
     std::uint64_t lastTurn = 0; ///< ascending over all shares of all steps
     SequenceUsage usage;
     SequenceTimes times;

@@ -74,14 +74,11 @@ private slots:
         unbuilt("--eviction", "lfu");
         unbuilt("--window-policy", "trim");
         unbuilt("--host-cache-bytes", "1000");
-        unbuilt("--scheduling-policy", "short-first");
         unbuilt("--contiguous-reserve", "model");
         unbuilt("--kv-rotation", "on");
         unbuilt("--kv-skip-layers", "2");
         unbuilt("--sinks", "4");
         unbuilt("--window", "64");
-        unbuilt("--long-prefill-token-threshold", "64");
-        unbuilt("--max-long-partial-prefills", "1");
         unbuilt("--log-blocks", "x.jsonl");
         unbuilt("--load-snapshot", "s");
         unbuilt("--db", "x.db");
@@ -96,6 +93,10 @@ private slots:
                                    << "--logit-bias";
         QTest::newRow("bias id") << QStringList{"--prompt", "x", "--logit-bias", "99999:3"} << 1 << "99999";
         QTest::newRow("activations") << QStringList{"--prompt", "x", "--activations", "f16"} << 2 << "--activations";
+        QTest::newRow("policy") << QStringList{"--prompt", "x", "--scheduling-policy", "fastest"} << 2
+                                << "--scheduling-policy";
+        QTest::newRow("no long prompts") << QStringList{"--prompt", "x", "--max-long-partial-prefills", "0"} << 2
+                                         << "--max-long-partial-prefills";
         QTest::newRow("value") << QStringList{"--prompt", "x", "--block-size", "24"} << 2 << "--block-size";
         QTest::newRow("no prompt") << QStringList{} << 2 << "--prompt";
         QTest::newRow("two prompts") << QStringList{"--prompt", "x", "--prompt-ids", "1"} << 2 << "--prompt-ids";

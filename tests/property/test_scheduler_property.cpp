@@ -213,6 +213,10 @@ private slots:
             config.maxSequences = *rc::gen::inRange(1, 7);
             config.watermark = *rc::gen::element(0.0, 0.01, 0.2);
             config.maxLength = *rc::gen::element(0, 0, 45);
+            config.policy =
+                *rc::gen::element(SchedulingPolicy::Fcfs, SchedulingPolicy::ShortFirst, SchedulingPolicy::PrefixFirst);
+            config.longPrefillThreshold = *rc::gen::element(0, 4, 16);
+            config.maxLongPartialPrefills = *rc::gen::inRange(1, 3);
             const std::vector<Operation> list = *operations(kOperationsPerRun);
             World world(config, seen);
             for (const Operation& operation : list)

@@ -3,6 +3,7 @@
 // Random workloads for the exactness matrix: lines as in `generate --batch`, and random ways to run them.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <random>
 #include <string>
@@ -167,6 +168,9 @@ inline MatrixWay matrixWay(const MatrixModel& model, unsigned number) {
     c.prefixCaching = pick(0, 1, 1) == 1;
     c.maxSequences = pick(1, 3, 16);
     c.watermark = pick(0, 1) * 0.01;
+    c.schedulingPolicy = std::array{sched::SchedulingPolicy::Fcfs, sched::SchedulingPolicy::ShortFirst,
+                                    sched::SchedulingPolicy::PrefixFirst}[static_cast<std::size_t>(pick(0, 1, 2))];
+    c.longPrefillThreshold = pick(0, 0, 32);
     c.maxModelLen = model.longest + 100;
     way.tight = pick(0, 1, 1) == 1;
     // Tight: the longest sequence fits and little else, so that company means giving way.
@@ -175,7 +179,9 @@ inline MatrixWay matrixWay(const MatrixModel& model, unsigned number) {
     way.name = std::string(kernels::isaName(*c.isa)) + (c.floatActivations ? ", float activations" : "") + ", " +
                std::to_string(c.threads) + " threads, blocks of " + std::to_string(c.blockSize) + ", chunks of " +
                std::to_string(c.maxBatchedTokens) + ", cache " + (c.prefixCaching ? "on" : "off") + ", at most " +
-               std::to_string(c.maxSequences) + " at once, " + (way.tight ? "tight" : "roomy") + " pool";
+               std::to_string(c.maxSequences) + " at once, " + sched::schedulingPolicyName(c.schedulingPolicy) +
+               (c.longPrefillThreshold > 0 ? ", long prompts in pieces, " : ", ") + (way.tight ? "tight" : "roomy") +
+               " pool";
     return way;
 }
 

@@ -92,6 +92,7 @@ void ChatController::onWaiting(const api::WaitingEvent& e) {
         m.progress.neededBlocks = e.neededBlocks;
         m.progress.availableBlocks = e.availableBlocks;
         m.progress.runningLimit = e.runningLimit;
+        m.progress.longPrefillLimit = e.longPrefillLimit;
         m.progress.preempted = e.preempted;
         m.progress.lentTo = titleOf(e.lentTo);
     });

@@ -52,7 +52,7 @@ struct Receipt {
 struct Progress {
     std::int64_t reused = 0, done = 0, total = 0; ///< prompt tokens
     double secondsLeft = -1;                      ///< -1 = not known
-    std::int32_t neededBlocks = 0, availableBlocks = 0, runningLimit = 0;
+    std::int32_t neededBlocks = 0, availableBlocks = 0, runningLimit = 0, longPrefillLimit = 0;
     bool preempted = false;
     QString lentTo; ///< title of the conversation that holds the blocks now
 };

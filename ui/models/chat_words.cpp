@@ -90,6 +90,9 @@ QString waitingLine(const Progress& p) {
                                   : tr("Waiting: its blocks were lent to “%1”").arg(p.lentTo);
     if (p.runningLimit > 0)
         return tr("Waiting: %1 of %1 sequences are running").arg(p.runningLimit);
+    if (p.longPrefillLimit > 0)
+        return p.longPrefillLimit == 1 ? tr("Waiting: another long prompt is being read")
+                                       : tr("Waiting: %1 other long prompts are being read").arg(p.longPrefillLimit);
     if (p.neededBlocks > 0)
         return tr("Waiting: needs %1 %2, %3 are available")
             .arg(formatNumber(p.neededBlocks), p.neededBlocks == 1 ? tr("block") : tr("blocks"),

@@ -20,6 +20,10 @@ double readShare(const api::SequenceRow& row) {
 QString waitingReason(const api::SequenceRow& row) {
     if (row.runningLimit > 0)
         return SequenceModel::tr("all %1 places are taken").arg(formatNumber(row.runningLimit));
+    if (row.longPrefillLimit > 0)
+        return row.longPrefillLimit == 1
+                   ? SequenceModel::tr("another long prompt is being read")
+                   : SequenceModel::tr("%1 other long prompts are being read").arg(formatNumber(row.longPrefillLimit));
     if (row.neededBlocks > 0)
         return (row.neededBlocks == 1 ? SequenceModel::tr("needs %1 block, %2 are available")
                                       : SequenceModel::tr("needs %1 blocks, %2 are available"))
