@@ -124,15 +124,14 @@ void Scheduler::planChunks(Nanos now) {
     }
 }
 
-/// A long prompt goes in small pieces where that keeps somebody from waiting for the next token; alone, it is read at
-/// full speed.
+/// A long prompt goes in small pieces where somebody else would wait for it; alone, it is read at full speed.
 std::int64_t Scheduler::chunkOf(const Sequence& sequence) const {
     const std::int64_t most = std::min(sequence.uncomputed(), budgetLeft());
     if (!isLong(sequence.uncomputed()))
         return most;
-    const bool others = std::any_of(m_running.begin(), m_running.end(), [&](const Sequence* other) {
-        return other != &sequence && !isLong(other->uncomputed());
-    });
+    const auto shorter = [&](const Sequence* other) { return other != &sequence && !isLong(other->uncomputed()); };
+    const bool others = std::any_of(m_running.begin(), m_running.end(), shorter) ||
+                        std::any_of(m_waiting.begin(), m_waiting.end(), shorter);
     return others ? std::min<std::int64_t>(most, m_config.longPrefillThreshold) : most;
 }
 

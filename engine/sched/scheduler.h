@@ -36,7 +36,7 @@ struct SchedulerConfig {
     std::int64_t maxLength = 0;     ///< most tokens of a sequence, prompt and answer; 0 = only the pool limits it
     double watermark = 0.01;        ///< share of the blocks that stays available when a sequence is admitted
     SchedulingPolicy policy = SchedulingPolicy::Fcfs;
-    /// A prompt with more tokens left to read than this is long: while others have answers to write, it reads at most
+    /// A prompt with more tokens left to read than this is long: while shorter sequences are there, it reads at most
     /// this many tokens a step. 0 = no prompt is long.
     std::int32_t longPrefillThreshold = 0;
     /// Most long prompts that are being read at the same time; shorter ones pass those that wait. At least 1.

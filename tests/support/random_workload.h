@@ -3,6 +3,7 @@
 // Random workloads for the exactness matrix: lines as in `generate --batch`, and random ways to run them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
@@ -54,6 +55,9 @@ public:
         out.back().cancelAfter = between(0, 8);
         return out;
     }
+
+    /// Tokens that the longest sequence of the lines may have.
+    std::int64_t longest() const { return *std::max_element(m_lengths.begin(), m_lengths.end()); }
 
 private:
     int between(int low, int high) { return std::uniform_int_distribution<int>(low, high)(m_random); }
@@ -173,9 +177,7 @@ inline MatrixWay matrixWay(const MatrixModel& model, unsigned number) {
     c.longPrefillThreshold = pick(0, 0, 32);
     c.maxModelLen = model.longest + 100;
     way.tight = pick(0, 1, 1) == 1;
-    // Tight: the longest sequence fits and little else, so that company means giving way.
-    const std::int64_t needed = (c.maxModelLen + c.blockSize - 1) / c.blockSize + 1;
-    c.numBlocks = way.tight ? needed + 2 : needed * 8;
+    c.numBlocks = ((c.maxModelLen + c.blockSize - 1) / c.blockSize + 1) * 8;
     way.name = std::string(kernels::isaName(*c.isa)) + (c.floatActivations ? ", float activations" : "") + ", " +
                std::to_string(c.threads) + " threads, blocks of " + std::to_string(c.blockSize) + ", chunks of " +
                std::to_string(c.maxBatchedTokens) + ", cache " + (c.prefixCaching ? "on" : "off") + ", at most " +
@@ -183,6 +185,16 @@ inline MatrixWay matrixWay(const MatrixModel& model, unsigned number) {
                (c.longPrefillThreshold > 0 ? ", long prompts in pieces, " : ", ") + (way.tight ? "tight" : "roomy") +
                " pool";
     return way;
+}
+
+/// The lines of a run. A tight pool is cut to them: the longest sequence fits and little else, so that company means
+/// giving way.
+inline std::vector<cli::GenerateLine> linesFor(MatrixWay& way, const MatrixModel& model, unsigned seed) {
+    RandomWorkload workload(model, seed, !way.tight);
+    std::vector<cli::GenerateLine> lines = workload.lines();
+    if (way.tight)
+        way.config.numBlocks = (workload.longest() + way.config.blockSize - 1) / way.config.blockSize + 1;
+    return lines;
 }
 
 } // namespace kvscope::test
