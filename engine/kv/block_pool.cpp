@@ -12,13 +12,16 @@ BlockPool::BlockPool(std::int32_t numBlocks, std::int32_t blockSize, std::unique
     : m_blockSize(blockSize)
     , m_facts(static_cast<std::size_t>(numBlocks))
     , m_identities(static_cast<std::size_t>(numBlocks))
+    , m_reuse(static_cast<std::size_t>(numBlocks))
+    , m_behind(static_cast<std::size_t>(numBlocks))
     , m_tokens(static_cast<std::size_t>(numBlocks) * static_cast<std::size_t>(blockSize))
     , m_eviction(std::move(eviction))
-    , m_free(numBlocks) {
+    , m_free(numBlocks)
+    , m_turnover(numBlocks) {
     KV_CHECK(numBlocks > 0, "a pool needs at least one block");
     KV_CHECK(blockSize > 0 && blockSize <= 64, "a block has 1 to 64 slots");
-    for (std::int32_t i = 0; i < numBlocks; ++i)
-        m_free.insertBefore(BlockId(), BlockId(i));
+    for (std::int32_t i = numBlocks; i > 0; --i)
+        m_free.pushFront(BlockId(i - 1));
     m_counts[static_cast<std::size_t>(BlockState::Empty)] = static_cast<std::uint32_t>(numBlocks);
 }
 
@@ -48,8 +51,8 @@ void BlockPool::setOwner(BlockFacts& facts, OwnerId owner) {
     facts.owner = number;
 }
 
-void BlockPool::take(BlockId block, OwnerId owner, std::int32_t firstPosition, std::uint64_t parentGeneration,
-                     std::uint64_t adapter, Nanos now) {
+void BlockPool::take(BlockId block, OwnerId owner, std::int32_t firstPosition, BlockId parent, std::uint64_t adapter,
+                     Nanos now) {
     KV_CHECK(block.valid() && block == m_free.front(), "only the next block of the free list may be taken");
     KV_CHECK(state(block) == BlockState::Empty, "a block was taken that still held something findable");
     m_free.remove(block);
@@ -59,7 +62,9 @@ void BlockPool::take(BlockId block, OwnerId owner, std::int32_t firstPosition, s
         facts.lastRead = now;
         setOwner(facts, owner);
     });
-    m_identities[at(block)] = {{}, m_nextGeneration++, parentGeneration, adapter};
+    m_identities[at(block)] = {{}, m_nextGeneration++, generationOf(parent), parent, adapter};
+    m_reuse[at(block)] = ReuseFacts::fresh(m_turnover.ticks());
+    m_behind[at(block)] = 0;
 }
 
 void BlockPool::addReference(BlockId block, OwnerId owner, Nanos now) {
@@ -68,6 +73,7 @@ void BlockPool::addReference(BlockId block, OwnerId owner, Nanos now) {
         facts.lastRead = now;
         setOwner(facts, owner);
     });
+    m_reuse[at(block)].use(m_turnover.ticks());
 }
 
 void BlockPool::holdReference(BlockId block) {
@@ -99,9 +105,7 @@ void BlockPool::dropPin(BlockId block) {
 
 void BlockPool::enqueue(BlockId block) {
     if (facts(block).findable) {
-        const BlockId position = m_eviction->insertBefore(*this, block);
-        KV_CHECK(!position.valid() || facts(position).findable, "a cached block queued up among the empty ones");
-        m_free.insertBefore(position, block);
+        cacheByRank(block);
         return;
     }
     change(block, [this](BlockFacts& facts) {
@@ -109,6 +113,18 @@ void BlockPool::enqueue(BlockId block) {
         facts = BlockFacts{};
     });
     m_free.pushFront(block);
+}
+
+/// Of the blocks of a sequence the last come first (BlockTable::release), so a block knows by now what is cached behind
+/// it.
+void BlockPool::cacheByRank(BlockId block) {
+    ReuseFacts& reuse = m_reuse[at(block)];
+    reuse.rest(m_turnover.ticks());
+    const std::uint64_t rank = m_eviction->rank({reuse, facts(block).firstPosition / m_blockSize, m_behind[at(block)]});
+    m_free.insert(block, rank);
+    const BlockIdentity& own = identity(block);
+    if (own.parent.valid() && identity(own.parent).generation == own.parentGeneration)
+        m_behind[at(own.parent)] = std::max(m_behind[at(own.parent)], rank);
 }
 
 void BlockPool::write(BlockId block, std::int32_t slot, std::span<const TokenId> tokens, Nanos now) {
@@ -137,15 +153,20 @@ void BlockPool::seal(BlockId block) {
     change(block, [](BlockFacts& facts) { facts.sealed = true; });
 }
 
-void BlockPool::makeFindable(BlockId block, const BlockKey& key, std::uint64_t parentGeneration) {
+void BlockPool::makeFindable(BlockId block, const BlockKey& key, BlockId parent) {
     KV_CHECK(facts(block).sealed && !facts(block).findable, "only a sealed block is published, and only once");
     change(block, [](BlockFacts& facts) { facts.findable = true; });
     m_identities[at(block)].key = key;
-    m_identities[at(block)].parentGeneration = parentGeneration;
+    m_identities[at(block)].parent = parent;
+    m_identities[at(block)].parentGeneration = generationOf(parent);
+    if (parent.valid())
+        inherit(m_reuse[at(block)], m_reuse[at(parent)], m_turnover.ticks());
 }
 
-void BlockPool::forget(BlockId block) {
+void BlockPool::forget(BlockId block, bool forRoom) {
     KV_CHECK(facts(block).count() == 0 && facts(block).findable, "only a cached block can be evicted");
+    if (forRoom)
+        m_turnover.countEviction();
     m_free.remove(block);
     change(block, [this](BlockFacts& facts) {
         m_owners.release(facts.owner);

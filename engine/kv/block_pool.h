@@ -14,6 +14,7 @@
 #include "engine/kv/eviction_policy.h"
 #include "engine/kv/free_list.h"
 #include "engine/kv/owner_numbers.h"
+#include "engine/kv/reuse_facts.h"
 
 namespace kvscope::kv {
 
@@ -24,6 +25,7 @@ struct BlockIdentity {
     /// the same generation" means "the same content", with no hash involved.
     std::uint64_t generation = 0;
     std::uint64_t parentGeneration = 0; ///< generation of the block before it in the sequence; 0 = it is the first
+    BlockId parent;                     ///< which held that generation; it may hold something else by now
     std::uint64_t adapter = 0;          ///< what its content was computed with
 };
 
@@ -49,6 +51,8 @@ public:
     OwnerId owner(BlockId block) const { return m_owners.ownerOf(facts(block).owner); }
     const OwnerNumbers& owners() const { return m_owners; }
     const EvictionPolicy& eviction() const { return *m_eviction; }
+    const ReuseFacts& reuse(BlockId block) const { return m_reuse[at(block)]; }
+    const TurnoverClock& turnover() const { return m_turnover; }
 
     std::int32_t available() const { return m_free.size(); } ///< empty + cached
     const FreeList& freeList() const { return m_free; }
@@ -61,8 +65,8 @@ public:
     // ---- changes ----
 
     /// Takes the empty block at the front of the free list for new content; it has one reference then.
-    void take(BlockId block, OwnerId owner, std::int32_t firstPosition, std::uint64_t parentGeneration,
-              std::uint64_t adapter, Nanos now);
+    void take(BlockId block, OwnerId owner, std::int32_t firstPosition, BlockId parent, std::uint64_t adapter,
+              Nanos now);
     /// One more reader; takes a cached block out of the free list. The owner becomes the one drawn.
     void addReference(BlockId block, OwnerId owner, Nanos now);
     /// A reference that is no reader (a copy to be made): the owner stays.
@@ -76,10 +80,11 @@ public:
     /// Forgets the slots from `fill` on (unsealed blocks).
     void shorten(BlockId block, std::int32_t fill);
     void seal(BlockId block);
-    /// The index leads here from now on.
-    void makeFindable(BlockId block, const BlockKey& key, std::uint64_t parentGeneration);
+    /// The index leads here from now on; `parent` invalid = it is the first of its sequence.
+    void makeFindable(BlockId block, const BlockKey& key, BlockId parent);
     /// An unreferenced findable block loses its content and is the next to be taken. The index must have dropped it.
-    void forget(BlockId block);
+    /// `forRoom`: it was the next to go, because somebody needs its room; this moves the turnover clock.
+    void forget(BlockId block, bool forRoom);
     void markRead(std::span<const BlockId> blocks, Nanos now);
 
 private:
@@ -87,13 +92,18 @@ private:
     template <class Change> void change(BlockId block, Change&& apply);
     void setOwner(BlockFacts& facts, OwnerId owner);
     void enqueue(BlockId block);
+    void cacheByRank(BlockId block);
+    std::uint64_t generationOf(BlockId parent) const { return parent.valid() ? identity(parent).generation : 0; }
 
     std::int32_t m_blockSize;
     std::vector<BlockFacts> m_facts;
     std::vector<BlockIdentity> m_identities;
-    std::vector<TokenId> m_tokens; ///< (numBlocks, blockSize)
+    std::vector<ReuseFacts> m_reuse;
+    std::vector<std::uint64_t> m_behind; ///< see EvictionFacts
+    std::vector<TokenId> m_tokens;       ///< (numBlocks, blockSize)
     std::unique_ptr<EvictionPolicy> m_eviction;
     FreeList m_free;
+    TurnoverClock m_turnover;
     OwnerNumbers m_owners;
     StateCounts m_counts{};
     std::uint64_t m_usedSlots = 0;

@@ -27,6 +27,10 @@ struct Eviction {
     OwnerId owner; ///< who had used the block last
     OwnerId by;    ///< who needed its room
     Nanos time = 0;
+    Nanos age = 0;                  ///< since it was read last
+    std::int32_t firstPosition = 0; ///< of its first slot in the sequence that filled it
+    std::uint32_t uses = 0;         ///< sequences that had taken it
+    BlockId block;
     EvictionReason reason = EvictionReason::Admission;
 };
 

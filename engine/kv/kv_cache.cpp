@@ -58,7 +58,9 @@ KvCache::TableRecord& KvCache::record(const BlockTable& table) {
 
 KvCache::KvCache(const CacheConfig& config, std::unique_ptr<BlockHasher> hasher,
                  std::unique_ptr<EvictionPolicy> eviction)
-    : m_pool(config.numBlocks, config.blockSize, eviction ? std::move(eviction) : makeLruEviction())
+    : m_pool(config.numBlocks, config.blockSize,
+             eviction ? std::move(eviction)
+                      : makeEviction(config.eviction, {config.blockSize, config.attentionPerToken}))
     , m_hasher(hasher ? std::move(hasher) : makeBlockHasher(config.keys))
     , m_prefixCaching(config.prefixCaching)
     , m_index(config.numBlocks)
@@ -213,7 +215,7 @@ BlockId KvCache::take(const TableRecord& table, std::size_t index, EvictionReaso
     KV_CHECK(block.valid(), "a block was taken from an empty free list: the need was estimated too low");
     if (m_pool.facts(block).findable)
         evict(block, reason, table.owner, now);
-    const std::uint64_t parent = index == 0 ? 0 : m_pool.identity(table.blocks[index - 1]).generation;
+    const BlockId parent = index == 0 ? BlockId() : table.blocks[index - 1];
     m_pool.take(block, table.owner, static_cast<std::int32_t>(index) * blockSize(), parent, table.adapter, now);
     return block;
 }
@@ -275,11 +277,14 @@ void KvCache::dropReference(BlockId block) {
 }
 
 void KvCache::evict(BlockId block, EvictionReason reason, OwnerId by, Nanos now) {
-    const BlockKey key = m_pool.identity(block).key;
-    m_index.erase(key);
-    m_evicted.record({key, m_pool.owner(block), by, now, reason});
-    m_pool.forget(block);
+    const BlockFacts& facts = m_pool.facts(block);
+    const Eviction eviction{m_pool.identity(block).key, m_pool.owner(block),      by,    now,   now - facts.lastRead,
+                            facts.firstPosition,        m_pool.reuse(block).uses, block, reason};
+    m_index.erase(eviction.key);
+    m_evicted.record(eviction);
+    m_pool.forget(block, reason != EvictionReason::Replaced);
     ++m_counters.evictions[static_cast<std::size_t>(reason)];
+    m_counters.evictedAge += eviction.age;
 }
 
 // ---- after a step ----
@@ -335,7 +340,7 @@ void KvCache::publish(TableRecord& table, std::size_t index, Nanos now) {
         evict(known, EvictionReason::Replaced, table.owner, now);
     }
     m_index.set(key, block.value());
-    m_pool.makeFindable(block, key, parent.valid() ? m_pool.identity(parent).generation : 0);
+    m_pool.makeFindable(block, key, parent);
     ++m_counters.published;
 }
 

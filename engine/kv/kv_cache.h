@@ -39,6 +39,8 @@ struct CacheConfig {
     std::int32_t numBlocks = 0;
     std::int32_t blockSize = 16; ///< slots per block: 8, 16, 32 or 64
     bool prefixCaching = true;   ///< false: nothing is published, nothing is found
+    EvictionKind eviction = EvictionKind::Lru;
+    double attentionPerToken = 0; ///< see RecomputeCost; matters to EvictionKind::Cost only
     KeyContext keys;
 };
 
@@ -80,6 +82,7 @@ using GrowResult = tl::expected<std::int32_t, Shortage>; ///< blocks taken
 /// Cumulative since the pool was made.
 struct CacheCounters {
     std::array<std::uint64_t, kEvictionReasonCount> evictions{}; ///< by EvictionReason
+    Nanos evictedAge = 0;                                        ///< sum of the ages of what was evicted
     std::uint64_t copies = 0;                                    ///< copy-on-write copies planned
     std::uint64_t sealed = 0;                                    ///< blocks that became full
     std::uint64_t published = 0;                                 ///< of those, entered in the prefix index
@@ -107,7 +110,7 @@ struct OwnerBlocks {
 
 class KvCache {
 public:
-    /// `hasher` and `eviction` default to XXH3 over `config.keys` and least recently used.
+    /// `hasher` and `eviction` default to XXH3 over `config.keys` and to the policy of the configuration.
     explicit KvCache(const CacheConfig& config, std::unique_ptr<BlockHasher> hasher = nullptr,
                      std::unique_ptr<EvictionPolicy> eviction = nullptr);
     ~KvCache();

@@ -76,10 +76,13 @@ void KvCache::checkFreeList() const {
         KV_CHECK(list.before(block) == previous, named(block, "its links in the free list disagree"));
         KV_CHECK(m_pool.facts(block).count() == 0, named(block, "it is in the free list although it is referenced"));
         cachedSeen |= m_pool.facts(block).findable;
+        KV_CHECK(list.isCached(block) == m_pool.facts(block).findable,
+                 named(block, "it queues up as something else than it is"));
         KV_CHECK(cachedSeen == m_pool.facts(block).findable, named(block, "it is empty but queues behind cached ones"));
         previous = block;
     }
     KV_CHECK(length == list.size(), "the free list is not as long as it is counted");
+    list.checkMarks();
     for (std::int32_t i = 0; i < numBlocks(); ++i)
         KV_CHECK(list.contains(BlockId(i)) == (m_pool.facts(BlockId(i)).count() == 0),
                  named(BlockId(i), "it has no references but is not in the free list"));

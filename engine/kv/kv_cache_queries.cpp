@@ -74,6 +74,7 @@ MissCause KvCache::explainMiss(const AdmitRequest& request, std::span<const Bloc
         cause.kind = MissKind::Evicted;
         cause.evictedBy = eviction->by;
         cause.evictedAt = eviction->time;
+        cause.evictedAge = eviction->age;
         return cause;
     }
     if (const RememberedSequence* previous = m_memory.find(request.owner)) {

@@ -25,6 +25,7 @@ struct MissCause {
     std::int64_t divergingToken = -1; ///< index of the first token that differs from the owner's previous sequence
     OwnerId evictedBy;                ///< Evicted: whose need took the block; invalid when too long ago to know
     Nanos evictedAt = -1;             ///< Evicted: when; -1 when too long ago to know
+    Nanos evictedAge = -1;            ///< Evicted: how long nobody had read it by then; -1 as above
 };
 
 } // namespace kvscope::kv

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// The cache at 1 k, 16 k and 65 k blocks of 16 slots: what one request, one token, one map costs. Pools are full: every
-// new block is an eviction, as in a program that has run for a while.
+// The cache at 1 k, 16 k and 65 k blocks of 16 slots: what one request, one token, one map costs, and each operation
+// per block under each eviction policy. Pools are full: every new block is an eviction, as in a program that has run
+// for a while.
 #include <benchmark/benchmark.h>
+#include <chrono>
+#include <random>
 
 #include "engine/metrics/block_map_builder.h"
 #include "engine/sched/scheduler.h"
@@ -127,6 +130,114 @@ void decodeStep(benchmark::State& state) {
     }
 }
 BENCHMARK(decodeStep)->Arg(65536)->Iterations(20000)->Unit(benchmark::kMicrosecond);
+
+// ---- one operation each, per block touched, under every eviction policy ----
+
+CacheConfig policyOf(benchmark::State& state) {
+    CacheConfig config = poolOf(state);
+    config.eviction = static_cast<EvictionKind>(state.range(1));
+    config.attentionPerToken = 2.6e-4; // of the default model
+    state.SetLabel(evictionKindName(config.eviction));
+    return config;
+}
+
+/// Counts only the time of `work`, and what it is per block.
+template <class Work> void timed(benchmark::State& state, std::int64_t blocks, Work&& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    state.SetIterationTime(seconds / static_cast<double>(blocks));
+}
+
+/// All blocks cached, asked for unequally often, as after hours of work.
+void fillUnequally(KvCache& cache) {
+    fill(cache);
+    std::mt19937 random(1);
+    const int prompts = cache.numBlocks() / cache.blocksFor(kPromptTokens);
+    for (int i = 0; i < 3 * prompts; ++i) {
+        const Tokens tokens =
+            prompt(static_cast<int>(random() % static_cast<unsigned>(prompts) *
+                                    (random() % static_cast<unsigned>(prompts)) / static_cast<unsigned>(prompts)));
+        AdmitResult hit = cache.admit(request(tokens), 0);
+        benchmark::DoNotOptimize(hit);
+    }
+}
+
+void allocate(benchmark::State& state) {
+    KvCache cache(policyOf(state));
+    const Tokens tokens = prompt(1);
+    for (auto _ : state) {
+        AdmitResult result = tl::unexpected(Shortage{});
+        timed(state, kPromptTokens / kBlockSize, [&] { result = cache.admit(request(tokens), 0); });
+        benchmark::DoNotOptimize(result);
+    }
+}
+
+void release(benchmark::State& state) {
+    KvCache cache(policyOf(state));
+    fillUnequally(cache);
+    int number = 20'000;
+    for (auto _ : state) {
+        const Tokens tokens = prompt(number++ % 21'000);
+        Admission admission = std::move(cache.admit(request(tokens), 0).value());
+        cache.advance(admission.table, std::span(tokens).subspan(static_cast<std::size_t>(admission.reusedTokens)), 0);
+        timed(state, kPromptTokens / kBlockSize, [&] { admission.table.release(); });
+    }
+}
+
+void hit(benchmark::State& state) {
+    KvCache cache(policyOf(state));
+    fillUnequally(cache);
+    const int prompts = cache.numBlocks() / cache.blocksFor(kPromptTokens) - 1;
+    int number = 0;
+    for (auto _ : state) {
+        const Tokens tokens = prompt(number++ % prompts);
+        AdmitResult result = tl::unexpected(Shortage{});
+        timed(state, kPromptTokens / kBlockSize, [&] { result = cache.admit(request(tokens), 0); });
+        if (result->reusedTokens == 0)
+            state.SkipWithError("nothing was hit");
+    }
+}
+
+/// Each new block is another one's end.
+void evict(benchmark::State& state) {
+    KvCache cache(policyOf(state));
+    fillUnequally(cache);
+    Tokens tokens = prompt(7'000);
+    const std::uint64_t before = cache.counters().totalEvictions();
+    std::uint64_t taken = 0;
+    for (auto _ : state) {
+        ++tokens[0];
+        AdmitResult result = tl::unexpected(Shortage{});
+        timed(state, kPromptTokens / kBlockSize, [&] { result = cache.admit(request(tokens), 0); });
+        cache.advance(result->table, tokens, 0);
+        taken += kPromptTokens / kBlockSize;
+    }
+    if (cache.counters().totalEvictions() - before + 512 < taken)
+        state.SkipWithError("not every block was evicted for another");
+}
+
+/// A second reader of blocks that somebody reads already.
+void share(benchmark::State& state) {
+    KvCache cache(policyOf(state));
+    fillUnequally(cache);
+    const Tokens tokens = prompt(3);
+    const AdmitResult first = cache.admit(request(tokens), 0);
+    for (auto _ : state) {
+        AdmitResult result = tl::unexpected(Shortage{});
+        timed(state, kPromptTokens / kBlockSize, [&] { result = cache.admit(request(tokens, OwnerId(2)), 0); });
+        benchmark::DoNotOptimize(result);
+    }
+}
+
+void perBlock(benchmark::internal::Benchmark* benchmark) {
+    benchmark->ArgsProduct({{65536}, {0, 1, 2, 3}})->UseManualTime()->Unit(benchmark::kNanosecond)->Iterations(4000);
+}
+BENCHMARK(allocate)->Apply(perBlock);
+BENCHMARK(release)->Apply(perBlock);
+BENCHMARK(hit)->Apply(perBlock);
+BENCHMARK(evict)->Apply(perBlock);
+BENCHMARK(share)->Apply(perBlock);
 
 } // namespace
 

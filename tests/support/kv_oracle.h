@@ -2,7 +2,7 @@
 //
 // The cache again, as naively as it can be written: whole prefixes instead of keys, std containers searched from end to
 // end, nothing counted incrementally. A property test runs both side by side and expects the same block ids, the same
-// order of the free list and the same refusals.
+// order of the free list and the same refusals, under every eviction policy.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/base/ids.h"
+#include "engine/kv/eviction_policy.h"
 
 namespace kvscope::test {
 
@@ -28,7 +29,11 @@ public:
         int from = 0, to = 0, slotCount = 0;
     };
 
-    KvOracle(int numBlocks, int blockSize) : m_size(blockSize), m_blocks(static_cast<std::size_t>(numBlocks)) {
+    KvOracle(int numBlocks, int blockSize, const kv::EvictionPolicy& policy)
+        : m_size(blockSize)
+        , m_policy(policy)
+        , m_clock(numBlocks)
+        , m_blocks(static_cast<std::size_t>(numBlocks)) {
         for (int i = 0; i < numBlocks; ++i)
             m_free.push_back(i);
     }
@@ -70,7 +75,7 @@ public:
         Table table;
         table.tokens = prefix(prompt, reused);
         for (const int block : shared)
-            addReference(table.blocks.emplace_back(block));
+            addReader(table.blocks.emplace_back(block));
         if (reused % m_size != 0)
             copyTail(table);
         while (static_cast<int>(table.blocks.size()) < blocksFor(static_cast<int>(prompt.size())))
@@ -105,9 +110,11 @@ public:
             if (known == m_published.end()) {
                 m_published[table.tokens] = block;
                 at(block).content = table.tokens;
+                if (Block* parent = parentOf(block))
+                    kv::inherit(at(block).reuse, parent->reuse, m_clock.ticks());
                 continue;
             }
-            addReference(known->second);
+            addReader(known->second);
             dropReference(std::exchange(block, known->second));
         }
     }
@@ -116,7 +123,7 @@ public:
         Table table;
         table.tokens = prefix(source.tokens, tokens);
         for (int i = 0; i < blocksFor(tokens); ++i)
-            addReference(table.blocks.emplace_back(source.blocks[static_cast<std::size_t>(i)]));
+            addReader(table.blocks.emplace_back(source.blocks[static_cast<std::size_t>(i)]));
         return table;
     }
 
@@ -130,6 +137,11 @@ public:
     }
 
     void release(Table& table) { truncate(table, 0); }
+    /// By a sequence; copies and pins read too, but are no use that says anything about later ones.
+    void addReader(int block) {
+        addReference(block);
+        at(block).reuse.use(m_clock.ticks());
+    }
     void addReference(int block) {
         if (at(block).references++ == 0)
             m_free.erase(std::find(m_free.begin(), m_free.end(), block));
@@ -140,7 +152,7 @@ public:
         if (at(block).content.empty())
             m_free.push_front(block);
         else
-            m_free.push_back(block);
+            queueUp(block);
         const auto copy = std::find_if(m_copies.begin(), m_copies.end(), [&](const Copy& c) { return c.to == block; });
         if (copy == m_copies.end())
             return;
@@ -154,6 +166,9 @@ private:
     struct Block {
         int references = 0;
         Tokens content; ///< the whole prefix up to its end, once it is published
+        kv::ReuseFacts reuse;
+        std::uint64_t rank = 0;   ///< given when it became cached
+        std::uint64_t behind = 0; ///< the highest rank given to what follows it
     };
     Block& at(int block) { return m_blocks[static_cast<std::size_t>(block)]; }
     const Block& at(int block) const { return m_blocks[static_cast<std::size_t>(block)]; }
@@ -167,11 +182,29 @@ private:
         return at(tail).references > 1 || isPublished(tail);
     }
 
+    Block* parentOf(int block) {
+        const int before = static_cast<int>(at(block).content.size()) - m_size;
+        return before == 0 ? nullptr : &at(m_published.at(prefix(at(block).content, before)));
+    }
+
+    /// Behind everything cached that is not worth more.
+    void queueUp(int block) {
+        Block& own = at(block);
+        own.reuse.rest(m_clock.ticks());
+        own.rank = m_policy.rank({own.reuse, static_cast<std::int64_t>(own.content.size()) / m_size - 1, own.behind});
+        const auto worthMore = [&](int other) { return isPublished(other) && at(other).rank > own.rank; };
+        m_free.insert(std::find_if(m_free.begin(), m_free.end(), worthMore), block);
+        if (Block* parent = parentOf(block))
+            parent->behind = std::max(parent->behind, own.rank);
+    }
+
     int take() {
         const int block = m_free.front();
         m_free.pop_front();
+        if (isPublished(block))
+            m_clock.countEviction();
         m_published.erase(at(block).content);
-        at(block) = {1, {}};
+        at(block) = {1, {}, kv::ReuseFacts::fresh(m_clock.ticks()), 0, 0};
         return block;
     }
 
@@ -188,6 +221,8 @@ private:
     }
 
     int m_size;
+    const kv::EvictionPolicy& m_policy;
+    kv::TurnoverClock m_clock;
     std::vector<Block> m_blocks;
     std::deque<int> m_free;
     std::map<Tokens, int> m_published; ///< whole prefix -> block that ends with it

@@ -16,19 +16,14 @@ namespace {
 class ParentsFirst final : public EvictionPolicy {
 public:
     const char* name() const override { return "parents first"; }
-    BlockId insertBefore(const BlockPool& pool, BlockId) const override {
-        BlockId block = pool.freeList().front();
-        while (block.valid() && !pool.facts(block).findable)
-            block = pool.freeList().after(block);
-        return block;
-    }
+    std::uint64_t rank(const EvictionFacts& block) const override { return static_cast<std::uint64_t>(block.index); }
 };
 
-/// Sends a cached block to queue up before one that is not in the free list at all.
+/// Gives a cached block the rank of empty ones.
 class OutOfLine final : public EvictionPolicy {
 public:
     const char* name() const override { return "out of line"; }
-    BlockId insertBefore(const BlockPool&, BlockId freed) const override { return freed; }
+    std::uint64_t rank(const EvictionFacts&) const override { return ~std::uint64_t(0); }
 };
 
 } // namespace

@@ -88,15 +88,15 @@ private slots:
     void freeListKeepsOrderWhenTheMiddleLeaves() {
         FreeList list(6);
         for (int id : {3, 1, 4, 0, 5})
-            list.insertBefore(BlockId(), BlockId(id));
+            list.insert(BlockId(id), 0);
         list.remove(BlockId(4));
         QCOMPARE(order(list), (std::vector<int>{3, 1, 0, 5}));
         list.remove(BlockId(3));
         list.remove(BlockId(5));
         QCOMPARE(order(list), (std::vector<int>{1, 0}));
         list.pushFront(BlockId(2));
-        list.insertBefore(BlockId(0), BlockId(4));
-        QCOMPARE(order(list), (std::vector<int>{2, 1, 4, 0}));
+        list.insert(BlockId(4), 0);
+        QCOMPARE(order(list), (std::vector<int>{2, 1, 0, 4}));
         QCOMPARE(list.size(), 4);
         QVERIFY(!list.contains(BlockId(3)));
     }
@@ -106,6 +106,14 @@ private slots:
         list.pushFront(BlockId(1));
         QVERIFY_EXCEPTION_THROWN(list.pushFront(BlockId(1)), BrokenInvariant);
         QVERIFY_EXCEPTION_THROWN(list.remove(BlockId(0)), BrokenInvariant);
+    }
+
+    void freeListRefusesWhatIsNoBlock() {
+        FreeList list(2);
+        QVERIFY_EXCEPTION_THROWN(list.pushFront(BlockId()), BrokenInvariant);
+        QVERIFY_EXCEPTION_THROWN(list.insert(BlockId(2), 0), BrokenInvariant);
+        QVERIFY_EXCEPTION_THROWN(list.remove(BlockId()), BrokenInvariant);
+        QCOMPARE(list.size(), 0);
     }
 
     /// Few distinct homes, so that runs are long and wrap around: erasing by shifting back must keep all reachable.
@@ -221,7 +229,13 @@ private slots:
     void evictionLogForgetsTheOldestAndKeepsTheNewestOfAKey() {
         EvictionLog log(3);
         const auto evicted = [](std::uint64_t key, Nanos time) {
-            return Eviction{keyNumber(key), OwnerId(1), OwnerId(2), time, EvictionReason::Growth};
+            Eviction eviction;
+            eviction.key = keyNumber(key);
+            eviction.owner = OwnerId(1);
+            eviction.by = OwnerId(2);
+            eviction.time = time;
+            eviction.reason = EvictionReason::Growth;
+            return eviction;
         };
         log.record(evicted(1, 10));
         log.record(evicted(2, 20));
