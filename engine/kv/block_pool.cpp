@@ -8,7 +8,8 @@
 
 namespace kvscope::kv {
 
-BlockPool::BlockPool(std::int32_t numBlocks, std::int32_t blockSize, std::unique_ptr<EvictionPolicy> eviction)
+BlockPool::BlockPool(std::int32_t numBlocks, std::int32_t blockSize, std::unique_ptr<EvictionPolicy> eviction,
+                     AllocatorKind allocator)
     : m_blockSize(blockSize)
     , m_facts(static_cast<std::size_t>(numBlocks))
     , m_identities(static_cast<std::size_t>(numBlocks))
@@ -20,6 +21,8 @@ BlockPool::BlockPool(std::int32_t numBlocks, std::int32_t blockSize, std::unique
     , m_turnover(numBlocks) {
     KV_CHECK(numBlocks > 0, "a pool needs at least one block");
     KV_CHECK(blockSize > 0 && blockSize <= 64, "a block has 1 to 64 slots");
+    if (allocator == AllocatorKind::Contiguous)
+        m_holes.emplace(numBlocks);
     for (std::int32_t i = numBlocks; i > 0; --i)
         m_free.pushFront(BlockId(i - 1));
     m_counts[static_cast<std::size_t>(BlockState::Empty)] = static_cast<std::uint32_t>(numBlocks);
@@ -53,9 +56,11 @@ void BlockPool::setOwner(BlockFacts& facts, OwnerId owner) {
 
 void BlockPool::take(BlockId block, OwnerId owner, std::int32_t firstPosition, BlockId parent, std::uint64_t adapter,
                      Nanos now) {
-    KV_CHECK(block.valid() && block == m_free.front(), "only the next block of the free list may be taken");
+    KV_CHECK(block.valid() && m_free.contains(block), "a block was taken that is not free");
     KV_CHECK(state(block) == BlockState::Empty, "a block was taken that still held something findable");
     m_free.remove(block);
+    if (m_holes)
+        m_holes->take(block);
     change(block, [&](BlockFacts& facts) {
         facts.references = 1;
         facts.firstPosition = firstPosition;
@@ -113,6 +118,8 @@ void BlockPool::enqueue(BlockId block) {
         facts = BlockFacts{};
     });
     m_free.pushFront(block);
+    if (m_holes)
+        m_holes->give(block);
 }
 
 /// Of the blocks of a sequence the last come first (BlockTable::release), so a block knows by now what is cached behind
@@ -138,6 +145,7 @@ void BlockPool::write(BlockId block, std::int32_t slot, std::span<const TokenId>
               m_tokens.begin() + static_cast<std::ptrdiff_t>(at(block)) * m_blockSize + slot);
     change(block, [&](BlockFacts& changed) {
         changed.fill = static_cast<std::uint8_t>(end);
+        changed.reserved = changed.reserved && end == 0;
         changed.lastRead = now;
     });
 }
@@ -145,6 +153,16 @@ void BlockPool::write(BlockId block, std::int32_t slot, std::span<const TokenId>
 void BlockPool::shorten(BlockId block, std::int32_t fill) {
     KV_CHECK(!facts(block).sealed && fill <= facts(block).fill, "only an unsealed block can be shortened");
     change(block, [&](BlockFacts& facts) { facts.fill = static_cast<std::uint8_t>(fill); });
+}
+
+void BlockPool::rewind(BlockId block, std::int32_t fill) {
+    KV_CHECK(m_holes && facts(block).count() > 0 && fill <= facts(block).fill,
+             "only what is written in an extent can be taken back");
+    change(block, [&](BlockFacts& facts) {
+        facts.fill = static_cast<std::uint8_t>(fill);
+        facts.sealed = facts.sealed && fill == m_blockSize;
+        facts.reserved = fill == 0;
+    });
 }
 
 void BlockPool::seal(BlockId block) {

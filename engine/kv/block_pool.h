@@ -4,15 +4,18 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/base/clock.h"
 #include "engine/base/ids.h"
+#include "engine/kv/allocator.h"
 #include "engine/kv/block_facts.h"
 #include "engine/kv/block_key.h"
 #include "engine/kv/eviction_policy.h"
 #include "engine/kv/free_list.h"
+#include "engine/kv/hole_list.h"
 #include "engine/kv/owner_numbers.h"
 #include "engine/kv/reuse_facts.h"
 
@@ -39,7 +42,8 @@ using StateCounts = std::array<std::uint32_t, kBlockStateCount>;
 /// Thread: the engine thread.
 class BlockPool {
 public:
-    BlockPool(std::int32_t numBlocks, std::int32_t blockSize, std::unique_ptr<EvictionPolicy> eviction);
+    BlockPool(std::int32_t numBlocks, std::int32_t blockSize, std::unique_ptr<EvictionPolicy> eviction,
+              AllocatorKind allocator = AllocatorKind::Paged);
 
     std::int32_t numBlocks() const { return static_cast<std::int32_t>(m_facts.size()); }
     std::int32_t blockSize() const { return m_blockSize; }
@@ -56,6 +60,8 @@ public:
 
     std::int32_t available() const { return m_free.size(); } ///< empty + cached
     const FreeList& freeList() const { return m_free; }
+    /// The same blocks as extents; null unless the allocator is the contiguous one.
+    const HoleList* holes() const { return m_holes ? &*m_holes : nullptr; }
     const StateCounts& counts() const { return m_counts; }
     std::int32_t referencedBlocks() const { return numBlocks() - m_free.size(); }
     std::uint64_t usedSlots() const { return m_usedSlots; } ///< filled slots of referenced blocks, each block once
@@ -64,7 +70,7 @@ public:
 
     // ---- changes ----
 
-    /// Takes the empty block at the front of the free list for new content; it has one reference then.
+    /// Takes an empty block for new content; it has one reference then.
     void take(BlockId block, OwnerId owner, std::int32_t firstPosition, BlockId parent, std::uint64_t adapter,
               Nanos now);
     /// One more reader; takes a cached block out of the free list. The owner becomes the one drawn.
@@ -79,6 +85,9 @@ public:
     void write(BlockId block, std::int32_t slot, std::span<const TokenId> tokens, Nanos now);
     /// Forgets the slots from `fill` on (unsealed blocks).
     void shorten(BlockId block, std::int32_t fill);
+    /// Back to `fill` slots whatever was written behind them, sealed or not (contiguous allocator, where nothing is
+    /// findable); with none it is only reserved.
+    void rewind(BlockId block, std::int32_t fill);
     void seal(BlockId block);
     /// The index leads here from now on; `parent` invalid = it is the first of its sequence.
     void makeFindable(BlockId block, const BlockKey& key, BlockId parent);
@@ -103,6 +112,7 @@ private:
     std::vector<TokenId> m_tokens;       ///< (numBlocks, blockSize)
     std::unique_ptr<EvictionPolicy> m_eviction;
     FreeList m_free;
+    std::optional<HoleList> m_holes;
     TurnoverClock m_turnover;
     OwnerNumbers m_owners;
     StateCounts m_counts{};

@@ -34,6 +34,13 @@ struct Eviction {
     EvictionReason reason = EvictionReason::Admission;
 };
 
+/// Hears of evictions. Thread: that of the cache; must not call it back.
+class CacheObserver {
+public:
+    virtual ~CacheObserver() = default;
+    virtual void evicted(const Eviction& eviction) = 0;
+};
+
 /// Remembers the keys evicted last, so that a miss can be explained ("evicted by ..."). Bounded; the oldest is
 /// forgotten.
 class EvictionLog {

@@ -60,12 +60,14 @@ KvCache::KvCache(const CacheConfig& config, std::unique_ptr<BlockHasher> hasher,
                  std::unique_ptr<EvictionPolicy> eviction)
     : m_pool(config.numBlocks, config.blockSize,
              eviction ? std::move(eviction)
-                      : makeEviction(config.eviction, {config.blockSize, config.attentionPerToken}))
+                      : makeEviction(config.eviction, {config.blockSize, config.attentionPerToken}),
+             config.allocator)
     , m_hasher(hasher ? std::move(hasher) : makeBlockHasher(config.keys))
     , m_prefixCaching(config.prefixCaching)
     , m_index(config.numBlocks)
     , m_evicted(std::max(config.numBlocks, kSmallestEvictionLog))
     , m_memory(kRememberedOwners) {
+    KV_CHECK(!contiguous() || !m_prefixCaching, "the contiguous allocator has no prefix cache");
     m_found.reserve(static_cast<std::size_t>(config.numBlocks));
 }
 
@@ -150,13 +152,13 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
     rethrowBroken();
     const auto total = static_cast<std::int64_t>(request.tokens.size());
     KV_CHECK(total > 0, "a sequence without tokens was admitted");
+    if (contiguous())
+        return admitContiguous(request, now);
 
     m_found.clear();
     findPrefix(request.tokens, request.adapter, m_found);
     std::int64_t reused = static_cast<std::int64_t>(m_found.size()) * blockSize();
-    const bool mayFork = request.forkFrom != nullptr && record(*request.forkFrom).adapter == request.adapter;
-    const std::int64_t forked =
-        mayFork ? std::min({request.forkTokens, request.forkFrom->tokens(), total - 1}) : std::int64_t(0);
+    const std::int64_t forked = forkableTokens(request);
     const bool forks = forked > reused;
     if (forks) {
         const auto blocks = request.forkFrom->blocks().first(static_cast<std::size_t>(blocksFor(forked)));
@@ -187,6 +189,14 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
     return admission;
 }
 
+/// Tokens that the request can take over from the table that it forks.
+std::int64_t KvCache::forkableTokens(const AdmitRequest& request) const {
+    if (request.forkFrom == nullptr || record(*request.forkFrom).adapter != request.adapter)
+        return 0;
+    return std::min(
+        {request.forkTokens, request.forkFrom->tokens(), static_cast<std::int64_t>(request.tokens.size()) - 1});
+}
+
 GrowResult KvCache::grow(BlockTable& handle, std::int64_t upTo, Nanos now) {
     rethrowBroken();
     TableRecord& table = record(handle);
@@ -194,8 +204,8 @@ GrowResult KvCache::grow(BlockTable& handle, std::int64_t upTo, Nanos now) {
     const std::int32_t missing = std::max(0, blocksFor(upTo) - have);
     const bool copies = upTo > table.tokens && tailMustBeCopied(table);
     const std::int32_t needed = missing + (copies ? 1 : 0);
-    if (needed > available())
-        return tl::unexpected(Shortage{needed, available()});
+    if (needed > available() || (contiguous() && missing > 0)) // an extent does not grow
+        return tl::unexpected(Shortage{needed, contiguous() ? 0 : available()});
     if (copies)
         copyTail(table, now);
     appendBlocks(table, upTo, EvictionReason::Growth, now);
@@ -204,7 +214,7 @@ GrowResult KvCache::grow(BlockTable& handle, std::int64_t upTo, Nanos now) {
 
 /// The next write goes into a block that is half full, and its content is not this table's alone.
 bool KvCache::tailMustBeCopied(const TableRecord& table) const {
-    if (table.tokens % blockSize() == 0)
+    if (table.tokens % blockSize() == 0 || contiguous()) // copies for forks are made before anything is written
         return false;
     const BlockFacts& tail = m_pool.facts(table.blocks[static_cast<std::size_t>(table.tokens / blockSize())]);
     return tail.sealed || tail.count() > 1;
@@ -240,19 +250,22 @@ void KvCache::copyTail(TableRecord& table, Nanos now) {
     const BlockId old = table.blocks[index];
     const BlockId copy = take(table, index, EvictionReason::Copy, now);
     m_pool.write(copy, 0, m_pool.tokens(old).first(static_cast<std::size_t>(slots)), now);
+    planCopy(old, copy, slots);
+    table.blocks[index] = copy;
+    dropReference(old);
+}
 
-    // A tail that is itself still to be copied holds nothing yet: copy from where its content lies now.
-    BlockId source = old;
+void KvCache::planCopy(BlockId from, BlockId to, std::int32_t slots) {
+    // A block that is itself still to be copied holds nothing yet: copy from where its content lies now.
+    BlockId source = from;
     for (const BlockCopy& pending : m_pendingCopies)
-        if (pending.to == old) {
+        if (pending.to == from) {
             KV_CHECK(slots <= pending.slotCount, "a copy of a copy would read slots that are not there yet");
             source = pending.from;
         }
     m_pool.holdReference(source);
-    m_pendingCopies.push_back({source, copy, slots});
+    m_pendingCopies.push_back({source, to, slots});
     ++m_counters.copies;
-    table.blocks[index] = copy;
-    dropReference(old);
 }
 
 void KvCache::commitCopies() {
@@ -285,6 +298,8 @@ void KvCache::evict(BlockId block, EvictionReason reason, OwnerId by, Nanos now)
     m_pool.forget(block, reason != EvictionReason::Replaced);
     ++m_counters.evictions[static_cast<std::size_t>(reason)];
     m_counters.evictedAge += eviction.age;
+    if (m_observer)
+        m_observer->evicted(eviction);
 }
 
 // ---- after a step ----
@@ -350,6 +365,7 @@ BlockTable KvCache::fork(const BlockTable& handle, std::int64_t tokens, OwnerId 
     rethrowBroken();
     const std::uint64_t adapter = record(handle).adapter;
     KV_CHECK(tokens >= 0 && tokens <= record(handle).tokens, "a fork wants more tokens than its source has computed");
+    KV_CHECK(!contiguous(), "two tables cannot share an extent");
     BlockTable forked = newTable(owner, adapter);
     const auto blocks = handle.blocks().first(static_cast<std::size_t>(blocksFor(tokens)));
     share(record(forked), blocks, tokens, now);
@@ -360,6 +376,8 @@ void KvCache::truncate(BlockTable& handle, std::int64_t tokens) {
     rethrowBroken();
     TableRecord& table = record(handle);
     KV_CHECK(tokens >= 0 && tokens <= table.tokens, "a sequence can only be cut to fewer tokens than it has");
+    if (contiguous())
+        return truncateContiguous(table, tokens);
     const auto keep = static_cast<std::size_t>(blocksFor(tokens));
     while (table.blocks.size() > keep) {
         const BlockId last = table.blocks.back();
@@ -376,7 +394,7 @@ void KvCache::truncate(BlockTable& handle, std::int64_t tokens) {
 
 PinnedBlocks KvCache::pin(const BlockTable& handle, std::int32_t blocks) {
     rethrowBroken();
-    const auto pinned = handle.blocks().first(static_cast<std::size_t>(blocks));
+    const auto pinned = handle.blocks().first(contiguous() ? 0 : static_cast<std::size_t>(blocks));
     std::int32_t index = 0;
     if (m_freePins.empty()) {
         index = static_cast<std::int32_t>(m_pins.size());

@@ -24,6 +24,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/ids.h"
+#include "engine/kv/allocator.h"
 #include "engine/kv/block_key.h"
 #include "engine/kv/block_pool.h"
 #include "engine/kv/block_table.h"
@@ -39,15 +40,19 @@ struct CacheConfig {
     std::int32_t numBlocks = 0;
     std::int32_t blockSize = 16; ///< slots per block: 8, 16, 32 or 64
     bool prefixCaching = true;   ///< false: nothing is published, nothing is found
+    /// Contiguous: never with prefix caching. Each table is one extent, so forks copy all that they share.
+    AllocatorKind allocator = AllocatorKind::Paged;
     EvictionKind eviction = EvictionKind::Lru;
     double attentionPerToken = 0; ///< see RecomputeCost; matters to EvictionKind::Cost only
     KeyContext keys;
 };
 
-/// Not an error: there is no room now. Both in blocks; `needed` includes what must stay back.
+/// Not an error: there is no room now. Both in blocks; `needed` includes what must stay back. Contiguous: `available`
+/// is the longest free extent.
 struct Shortage {
     std::int32_t needed = 0;
     std::int32_t available = 0;
+    bool fragmented = false; ///< contiguous: enough blocks are free, but not in one piece
 };
 
 /// Copy the first `slotCount` slots of `from` to `to`, all layers, before anything is written in the step.
@@ -61,11 +66,14 @@ struct AdmitRequest {
     std::span<const TokenId> tokens; ///< everything known of the sequence; at least one
     OwnerId owner;
     std::uint64_t adapter = 0;
-    std::int32_t keepBack = 0; ///< blocks that must still be available afterwards (watermark)
+    /// Blocks that must still be available afterwards (watermark). Paged only: an extent never needs more later.
+    std::int32_t keepBack = 0;
     /// A table to fork from, and how many leading tokens of `tokens` equal that table's; used when that saves more than
     /// the prefix index does. The shared tail is copied when it ends inside a block.
     const BlockTable* forkFrom = nullptr;
     std::int64_t forkTokens = 0;
+    /// Contiguous: the tokens that it may come to hold; its extent has room for as many, or is the whole pool.
+    std::int64_t longest = 0;
     bool explain = false; ///< find out why less than possible was reused (walks the pool once)
 };
 
@@ -136,11 +144,12 @@ public:
     /// (Safe: no step is in flight, and equal content is bit-identical.) Marks all blocks of the table as read.
     void advance(BlockTable& table, std::span<const TokenId> tokens, Nanos now);
 
-    /// A second table over the first `tokens` tokens (at most table.tokens()). Never short of room.
+    /// A second table over the first `tokens` tokens (at most table.tokens()). Never short of room. Paged only: where
+    /// forks copy, they are admitted (AdmitRequest::forkFrom).
     BlockTable fork(const BlockTable& table, std::int64_t tokens, OwnerId owner, Nanos now);
     /// Forgets everything behind the first `tokens` tokens and gives blocks back that are no longer needed.
     void truncate(BlockTable& table, std::int64_t tokens);
-    /// Pins the first `blocks` blocks; all must be sealed.
+    /// Pins the first `blocks` blocks; all must be sealed. Contiguous: pins nothing, as nothing could be found later.
     PinnedBlocks pin(const BlockTable& table, std::int32_t blocks);
 
     const BlockPool& pool() const { return m_pool; }
@@ -152,6 +161,11 @@ public:
         return static_cast<std::int32_t>((tokens + blockSize() - 1) / blockSize());
     }
     bool prefixCaching() const { return m_prefixCaching; }
+    bool contiguous() const { return m_pool.holes() != nullptr; }
+    /// Blocks that can be had at once: the longest free extent, or, paged, all that are available.
+    std::int32_t largestExtent() const { return contiguous() ? m_pool.holes()->largest() : available(); }
+    /// Contiguous: blocks of the extent of a sequence of `tokens` tokens that may come to hold `longest`.
+    std::int32_t extentFor(std::int64_t tokens, std::int64_t longest) const;
     /// Leading tokens of a prompt that `admit` would find now (always whole blocks). Changes nothing.
     std::int64_t lookup(std::span<const TokenId> tokens, std::uint64_t adapter = 0) const;
 
@@ -163,6 +177,9 @@ public:
 
     /// Every invariant of the contract that concerns the cache, by recount; throws BrokenInvariant. Cost: pool size.
     void checkInvariants() const;
+
+    /// Null = nobody; it outlives the cache or is taken away first.
+    void observe(CacheObserver* observer) { m_observer = observer; }
 
     /// After a broken invariant: no handle walks this cache any more, releasing one only forgets it. The cache may then
     /// be destroyed, handles first, and nothing else may be asked of it.
@@ -200,11 +217,16 @@ private:
     MissCause explainMiss(const AdmitRequest& request, std::span<const BlockId> found) const;
     std::int64_t commonWithChildren(BlockId parent, const AdmitRequest& request) const;
 
+    AdmitResult admitContiguous(const AdmitRequest& request, Nanos now);
+    void copyForked(const TableRecord& source, std::int64_t tokens, TableRecord& table, Nanos now);
+    void truncateContiguous(TableRecord& table, std::int64_t tokens);
+    std::int64_t forkableTokens(const AdmitRequest& request) const;
     bool tailMustBeCopied(const TableRecord& table) const;
     BlockId take(const TableRecord& table, std::size_t index, EvictionReason reason, Nanos now);
     void appendBlocks(TableRecord& table, std::int64_t upTo, EvictionReason reason, Nanos now);
     void share(TableRecord& table, std::span<const BlockId> blocks, std::int64_t tokens, Nanos now);
     void copyTail(TableRecord& table, Nanos now);
+    void planCopy(BlockId from, BlockId to, std::int32_t slots);
     void dropReference(BlockId block);
     void evict(BlockId block, EvictionReason reason, OwnerId by, Nanos now);
     void seal(TableRecord& table, std::size_t index, Nanos now);
@@ -214,6 +236,7 @@ private:
     void checkFreeList() const;
     void checkCounts() const;
     void checkIndex() const;
+    void checkExtents() const;
 
     BlockPool m_pool;
     std::unique_ptr<BlockHasher> m_hasher;
@@ -229,6 +252,7 @@ private:
     std::vector<BlockId> m_found;           ///< scratch of admit
     std::uint64_t m_nextSerial = 1;
     CacheCounters m_counters;
+    CacheObserver* m_observer = nullptr;
     std::exception_ptr m_broken; ///< found while a handle was released
     bool m_abandoned = false;
 };

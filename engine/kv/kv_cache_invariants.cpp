@@ -38,6 +38,8 @@ void KvCache::checkInvariants() const {
     checkFreeList();
     checkCounts();
     checkIndex();
+    if (contiguous())
+        checkExtents();
 }
 
 void KvCache::checkTables(std::vector<std::int32_t>& references) const {
@@ -116,6 +118,26 @@ void KvCache::checkIndex() const {
     }
     KV_CHECK(findable == m_index.size(), "the index has entries that no block carries");
     KV_CHECK(m_prefixCaching || findable == 0, "something was published although prefix caching is off");
+}
+
+void KvCache::checkExtents() const {
+    for (const TableRecord& table : m_tables)
+        for (std::size_t i = 1; i < table.blocks.size(); ++i)
+            KV_CHECK(table.blocks[i].value() == table.blocks[i - 1].value() + 1,
+                     named(table.blocks[i], "it does not lie behind the block before it in its extent"));
+    std::vector<Extent> holes;
+    for (std::int32_t i = 0; i < numBlocks(); ++i) {
+        const BlockFacts& facts = m_pool.facts(BlockId(i));
+        KV_CHECK(facts.reserved == (facts.count() > 0 && facts.fill == 0),
+                 named(BlockId(i), "it counts as reserved although it is not, or the other way round"));
+        if (facts.count() > 0)
+            continue;
+        if (holes.empty() || holes.back().first + holes.back().count < i)
+            holes.push_back({i, 0});
+        ++holes.back().count;
+    }
+    KV_CHECK(holes == m_pool.holes()->holes(), "the holes are not those of a recount");
+    KV_CHECK(m_pool.holes()->total() == available(), "the holes do not sum to what is available");
 }
 
 } // namespace kvscope::kv

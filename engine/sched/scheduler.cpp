@@ -28,7 +28,10 @@ Scheduler::Scheduler(kv::KvCache& cache, const SchedulerConfig& config)
              "at least one long prompt must be allowed to be read");
 }
 
-Scheduler::~Scheduler() = default;
+Scheduler::~Scheduler() {
+    if (m_observer)
+        m_cache.observe(nullptr);
+}
 
 // ---- requests in ----
 
@@ -46,6 +49,8 @@ SequenceId Scheduler::submit(SequenceSpec spec, Nanos now) {
     const SequenceId id = sequence.id;
     m_sequences.emplace(id, std::move(owned));
     m_waiting.push_back(&sequence);
+    if (m_observer)
+        m_observer->submitted(sequence, now);
 
     // The last token drawn is never computed, so a prompt needs one token of length more than it needs slots.
     const std::int64_t slots = static_cast<std::int64_t>(m_cache.numBlocks()) * m_cache.blockSize();
@@ -61,6 +66,8 @@ void Scheduler::cancel(SequenceId id, Nanos now) {
     if (found == m_sequences.end() || found->second->cancelled)
         return;
     found->second->cancelled = true;
+    if (m_observer)
+        m_observer->cancelled(*found->second, m_inFlight);
     m_cancelled.push_back(id);
     if (!m_inFlight)
         endCancelled(now);
@@ -68,7 +75,28 @@ void Scheduler::cancel(SequenceId id, Nanos now) {
 
 void Scheduler::setTokenBudget(std::int32_t tokens) {
     KV_CHECK(tokens > 0 && !m_inFlight, "the token budget is at least 1 and changes between steps only");
+    if (m_observer && tokens != m_config.tokenBudget)
+        m_observer->budgetChanged(tokens);
     m_config.tokenBudget = tokens;
+}
+
+void Scheduler::releasePins() {
+    if (m_observer)
+        m_observer->pinsReleased();
+    m_pins.clear();
+}
+
+void Scheduler::observe(ScheduleObserver* observer) {
+    m_observer = observer;
+    m_cache.observe(observer);
+}
+
+std::int64_t Scheduler::reserveFor(std::int64_t promptTokens, std::int64_t maxNewTokens) const {
+    const std::int64_t slots = static_cast<std::int64_t>(m_cache.numBlocks()) * m_cache.blockSize();
+    const std::int64_t longest = m_config.maxLength > 0 ? m_config.maxLength : slots;
+    if (m_config.reserve == kv::ContiguousReserve::Model)
+        return longest;
+    return promptTokens > longest - maxNewTokens ? longest : promptTokens + maxNewTokens;
 }
 
 // ---- the plan ----
@@ -92,6 +120,8 @@ const StepPlan& Scheduler::schedule(Nanos now) {
     for (const StepItem& item : m_plan.items)
         m_plan.draws += item.samples ? 1 : 0;
     m_inFlight = true;
+    if (m_observer)
+        m_observer->scheduled(m_plan, now);
     return m_plan;
 }
 
@@ -233,8 +263,11 @@ std::vector<EndedSequence> Scheduler::takeEnded() {
 void Scheduler::dropRetained(SequenceId id) {
     const auto found = std::find_if(m_retained.begin(), m_retained.end(),
                                     [id](const Retained& retained) { return retained.id == id; });
-    if (found != m_retained.end())
-        m_retained.erase(found);
+    if (found == m_retained.end())
+        return;
+    if (m_observer)
+        m_observer->retainedDropped(id);
+    m_retained.erase(found);
 }
 
 } // namespace kvscope::sched

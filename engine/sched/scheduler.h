@@ -25,6 +25,7 @@
 
 #include "engine/kv/kv_cache.h"
 #include "engine/sched/admission_order.h"
+#include "engine/sched/schedule_observer.h"
 #include "engine/sched/sequence.h"
 #include "engine/sched/step_plan.h"
 
@@ -34,7 +35,9 @@ struct SchedulerConfig {
     std::int32_t tokenBudget = 512; ///< most tokens of a step
     std::int32_t maxSequences = 16; ///< most sequences that have blocks
     std::int64_t maxLength = 0;     ///< most tokens of a sequence, prompt and answer; 0 = only the pool limits it
-    double watermark = 0.01;        ///< share of the blocks that stays available when a sequence is admitted
+    /// Share of the blocks that stays available when a sequence is admitted. Paged only.
+    double watermark = 0.01;
+    kv::ContiguousReserve reserve = kv::ContiguousReserve::Model; ///< contiguous only
     SchedulingPolicy policy = SchedulingPolicy::Fcfs;
     /// A prompt with more tokens left to read than this is long: while shorter sequences are there, it reads at most
     /// this many tokens a step. 0 = no prompt is long.
@@ -51,6 +54,9 @@ struct SchedulerCounters {
     std::uint64_t admitted = 0; ///< first admissions
     std::uint64_t finished = 0;
     std::uint64_t preemptions = 0;
+    /// Sequences that had to wait although enough blocks were free, because these did not lie together (contiguous
+    /// only). Each wait counts once, however many steps it lasts.
+    std::uint64_t refused = 0;
     std::uint64_t prefixQueryTokens = 0; ///< of first admissions
     std::uint64_t prefixHitTokens = 0;
     std::uint64_t readmitTokens = 0; ///< after a preemption, counted apart
@@ -110,7 +116,12 @@ public:
 
     /// Drops the table kept for forks of this ended sequence, if it is still kept.
     void dropRetained(SequenceId id);
-    void releasePins() { m_pins.clear(); }
+    void releasePins();
+
+    /// Null = nobody. Before the first request; it outlives the scheduler. Hears of the cache's evictions too.
+    void observe(ScheduleObserver* observer);
+    /// Tokens that a request of so many prompt tokens may come to hold, as the contiguous allocator reserves them.
+    std::int64_t reserveFor(std::int64_t promptTokens, std::int64_t maxNewTokens) const;
 
     bool idle() const { return m_sequences.empty(); }
     std::span<const Sequence* const> running() const; ///< by arrival
@@ -179,6 +190,7 @@ private:
     std::uint64_t m_turns = 0;
     bool m_inFlight = false;
     std::int64_t m_nextId = 1;
+    ScheduleObserver* m_observer = nullptr;
     SchedulerCounters m_counters;
     HitRateWindow m_hitRate;
 };

@@ -57,6 +57,7 @@ Scheduler::Admitted Scheduler::tryAdmit(Sequence& sequence, Nanos now) {
         request.adapter = sequence.spec.adapter;
         request.forkFrom = source.table;
         request.forkTokens = source.tokens;
+        request.longest = reserveFor(sequence.promptTokens, sequence.spec.maxNewTokens);
         request.explain = first;
         // Alone, there is nothing to keep a block back for. One that was preempted comes back only when it can also
         // write at least a block, else it would be preempted again for nothing.
@@ -69,6 +70,10 @@ Scheduler::Admitted Scheduler::tryAdmit(Sequence& sequence, Nanos now) {
         }
         if (dropOldestRetained())
             continue;
+        if (result.error().fragmented && !sequence.waiting.fragmented) {
+            sequence.waiting.fragmented = true;
+            ++m_counters.refused;
+        }
         if (!m_running.empty()) {
             sequence.waiting.kind = WaitingKind::Blocks;
             sequence.waiting.neededBlocks = result.error().needed;
@@ -98,6 +103,8 @@ void Scheduler::admitted(Sequence& sequence, kv::Admission admission, Nanos now)
     sequence.usage.reusedTokens +=
         std::max(std::int64_t(0), std::min(reused, sequence.promptTokens) - sequence.everComputed);
     sequence.everComputed = std::max(sequence.everComputed, reused);
+    if (m_observer)
+        m_observer->admitted(sequence, reused);
     const auto known = static_cast<std::uint64_t>(sequence.known());
     if (sequence.admittedBefore) {
         m_counters.readmitTokens += known;

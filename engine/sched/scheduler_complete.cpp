@@ -12,6 +12,8 @@ namespace kvscope::sched {
 void Scheduler::complete(std::span<const DrawnToken> drawn, Nanos now) {
     KV_CHECK(m_inFlight, "a step was completed that was never scheduled");
     KV_CHECK(drawn.size() == static_cast<std::size_t>(m_plan.draws), "not every item that samples got its token");
+    if (m_observer)
+        m_observer->completed(drawn, now);
     m_inFlight = false;
     ++m_counters.steps;
     m_cache.commitCopies();
@@ -28,6 +30,8 @@ void Scheduler::complete(std::span<const DrawnToken> drawn, Nanos now) {
 
 void Scheduler::abandon(Nanos now) {
     KV_CHECK(m_inFlight, "a step was abandoned that was never scheduled");
+    if (m_observer)
+        m_observer->abandoned();
     m_inFlight = false;
     endCancelled(now);
 }
@@ -87,6 +91,8 @@ void Scheduler::end(Sequence& sequence, EndReason reason, Nanos now, std::int64_
     ended.usage = sequence.usage;
     ended.times = sequence.times;
     ended.times.ended = now;
+    if (m_observer)
+        m_observer->ended(ended, sequence.tokens);
     if (sequence.spec.retain && sequence.table.tokens() > 0)
         m_retained.push_back({sequence.id, std::move(sequence.tokens), std::move(sequence.table)});
     m_sequences.erase(ended.id); // releases the table
@@ -99,8 +105,12 @@ void Scheduler::end(Sequence& sequence, EndReason reason, Nanos now, std::int64_
 
 void Scheduler::fail(SequenceId id, Nanos now) {
     KV_CHECK(!m_inFlight, "a sequence failed while a step is in flight");
-    if (const auto found = m_sequences.find(id); found != m_sequences.end())
-        end(*found->second, EndReason::Failed, now);
+    const auto found = m_sequences.find(id);
+    if (found == m_sequences.end())
+        return;
+    if (m_observer)
+        m_observer->failed(*found->second);
+    end(*found->second, EndReason::Failed, now);
 }
 
 void Scheduler::endCancelled(Nanos now) {
@@ -111,6 +121,8 @@ void Scheduler::endCancelled(Nanos now) {
 }
 
 void Scheduler::endAll(EndReason reason, Nanos now) {
+    if (m_observer)
+        m_observer->allEnded();
     m_inFlight = false;
     while (!m_running.empty())
         end(*m_running.back(), reason, now);

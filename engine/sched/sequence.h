@@ -47,6 +47,7 @@ struct WaitingReason {
     std::int32_t availableBlocks = 0;
     std::int32_t places = 0;       ///< Places: how many there are
     std::int32_t longPrefills = 0; ///< LongPrefills: how many there may be
+    bool fragmented = false;       ///< Blocks: enough are free, but they do not lie together (contiguous only)
     bool preempted = false;        ///< it was running and gave its blocks up ...
     OwnerId lentTo;                ///< ... to this owner; invalid when it gave way by itself
 };

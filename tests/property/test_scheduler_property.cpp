@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Random requests, steps, aborted steps, cancels, forks, pins and budgets on a pool of ten blocks, with a model that
-// notices every wrong or stale slot. Each token must be the one that its sequence would have got alone; every request
-// ends exactly once; blocks are conserved; it always comes to an end.
+// notices every wrong or stale slot, under every eviction policy and both allocators. Each token must be the one that
+// its sequence would have got alone; every request ends exactly once; blocks are conserved; it always comes to an end.
 #include <QTest>
 #include <map>
 #include <set>
@@ -26,15 +26,16 @@ constexpr TokenId kVocabulary = 4096;
 
 /// What the runs together went through, so that a test that never preempts or forks cannot pass unnoticed.
 struct Seen {
-    unsigned long long ended = 0, preemptions = 0, copies = 0, hits = 0, aborted = 0, evictions = 0, maxPreemptions = 0;
+    unsigned long long ended = 0, preemptions = 0, copies = 0, hits = 0, aborted = 0, evictions = 0, maxPreemptions = 0,
+                       refused = 0;
     std::set<EndReason> reasons;
 };
 
 class World {
 public:
-    World(SchedulerConfig config, Seen& seen)
+    World(const kv::CacheConfig& cache, SchedulerConfig config, Seen& seen)
         : m_seen(seen)
-        , m_cache(cacheConfig(kBlocks, kBlockSize))
+        , m_cache(cache)
         , m_scheduler(m_cache, config)
         , m_model(kBlocks, kBlockSize, kVocabulary) {}
 
@@ -78,6 +79,7 @@ public:
         m_seen.evictions += m_cache.counters().totalEvictions();
         m_seen.preemptions += m_scheduler.counters().preemptions;
         m_seen.hits += m_scheduler.counters().prefixHitTokens;
+        m_seen.refused += m_scheduler.counters().refused;
         RC_ASSERT(m_scheduler.counters().finished == m_ended.size());
     }
 
@@ -207,7 +209,40 @@ class TestSchedulerProperty : public QObject {
 private slots:
     void everyAnswerIsThatOfASoloRunAndEverythingEnds() {
         Seen seen;
-        QVERIFY(holds("answers = solo runs, blocks conserved, every request ends once", kRuns, [&] {
+        runAll(kRuns, seen, [] {
+            kv::CacheConfig cache = cacheConfig(kBlocks, kBlockSize);
+            cache.eviction = static_cast<kv::EvictionKind>(*rc::gen::inRange(0, kv::kEvictionKindCount));
+            cache.attentionPerToken = 0.01;
+            return cache;
+        });
+        QVERIFY(seen.preemptions > 500 && seen.copies > 500 && seen.evictions > 1000 && seen.hits > 1000);
+        QVERIFY(seen.aborted > 1000 && seen.ended > 3000);
+        allReasonsSeen(seen);
+    }
+
+    void theSameInExtents() {
+        Seen seen;
+        runAll(kRuns / 2, seen, [] {
+            kv::CacheConfig cache = cacheConfig(kBlocks, kBlockSize);
+            cache.allocator = kv::AllocatorKind::Contiguous;
+            cache.prefixCaching = false;
+            return cache;
+        });
+        QVERIFY(seen.preemptions == 0 && seen.evictions == 0); // an extent holds all that a sequence can need
+        QVERIFY(seen.copies > 50 && seen.hits > 200 && seen.refused > 20);
+        QVERIFY(seen.aborted > 500 && seen.ended > 1500);
+        allReasonsSeen(seen);
+    }
+
+private:
+    static void allReasonsSeen(const Seen& seen) {
+        for (const EndReason reason : {EndReason::Stopped, EndReason::MaxTokens, EndReason::MaxLength,
+                                       EndReason::PoolFull, EndReason::TooLong, EndReason::Cancelled})
+            QVERIFY2(seen.reasons.count(reason) == 1, endReasonName(reason));
+    }
+
+    template <class MakeConfig> static void runAll(int runs, Seen& seen, MakeConfig&& makeConfig) {
+        QVERIFY(holds("answers = solo runs, blocks conserved, every request ends once", runs, [&] {
             SchedulerConfig config;
             config.tokenBudget = *rc::gen::inRange(1, 60);
             config.maxSequences = *rc::gen::inRange(1, 7);
@@ -217,20 +252,19 @@ private slots:
                 *rc::gen::element(SchedulingPolicy::Fcfs, SchedulingPolicy::ShortFirst, SchedulingPolicy::PrefixFirst);
             config.longPrefillThreshold = *rc::gen::element(0, 4, 16);
             config.maxLongPartialPrefills = *rc::gen::inRange(1, 3);
+            config.reserve = *rc::gen::element(kv::ContiguousReserve::Request, kv::ContiguousReserve::Request,
+                                               kv::ContiguousReserve::Model);
+            const kv::CacheConfig cache = makeConfig();
             const std::vector<Operation> list = *operations(kOperationsPerRun);
-            World world(config, seen);
+            World world(cache, config, seen);
             for (const Operation& operation : list)
                 world.apply(operation);
             world.drain();
         }));
         qInfo("ended %llu, preemptions %llu (at most %llu each), copies %llu, evictions %llu, hit tokens %llu, aborted "
-              "%llu",
-              seen.ended, seen.preemptions, seen.maxPreemptions, seen.copies, seen.evictions, seen.hits, seen.aborted);
-        QVERIFY(seen.preemptions > 500 && seen.copies > 500 && seen.evictions > 1000 && seen.hits > 1000);
-        QVERIFY(seen.aborted > 1000 && seen.ended > 3000);
-        for (const EndReason reason : {EndReason::Stopped, EndReason::MaxTokens, EndReason::MaxLength,
-                                       EndReason::PoolFull, EndReason::TooLong, EndReason::Cancelled})
-            QVERIFY2(seen.reasons.count(reason) == 1, endReasonName(reason));
+              "%llu, refused %llu",
+              seen.ended, seen.preemptions, seen.maxPreemptions, seen.copies, seen.evictions, seen.hits, seen.aborted,
+              seen.refused);
     }
 };
 
