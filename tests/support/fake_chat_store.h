@@ -46,7 +46,7 @@ public:
         m_queue.push_back([this, conversation, done] {
             if (auto error = takeFailure())
                 return done(tl::unexpected(*error));
-            const Id id = m_nextConversation++;
+            const Id id = nextConversation();
             conversations[id] = conversation;
             conversations[id].id = id;
             done(id);
@@ -331,7 +331,7 @@ private:
         m_queue.push_back([this, from, last, title, done] {
             if (auto error = takeFailure())
                 return done(tl::unexpected(*error));
-            const Id id = m_nextConversation++;
+            const Id id = nextConversation();
             conversations[id] = conversations[from];
             conversations[id].id = id;
             conversations[id].title = title;
@@ -348,6 +348,12 @@ private:
                 tree[id] = messages[id];
             done(conversations[id]);
         });
+    }
+    /// Behind those that a test put there itself.
+    Id nextConversation() {
+        if (!conversations.empty())
+            m_nextConversation = std::max(m_nextConversation, conversations.rbegin()->first + 1);
+        return m_nextConversation++;
     }
     std::optional<Error> takeFailure() { return std::exchange(m_failure, std::nullopt); }
 

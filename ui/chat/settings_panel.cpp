@@ -8,6 +8,7 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QScreen>
+#include <QScrollArea>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -21,6 +22,8 @@ namespace {
 constexpr int kWidth = 400;
 constexpr int kFieldWidth = 96;
 constexpr int kPromptHeight = 84;
+constexpr int kFrame = 2; ///< room for the line around the card
+constexpr int kFromScreen = 4;
 
 QString fieldText(const char* source) {
     return QCoreApplication::translate("settings", source);
@@ -39,22 +42,34 @@ QLabel* label(const QString& text, const char* name, const QFont& font, QWidget*
 
 SettingsPanel::SettingsPanel(const Theme& theme, QWidget* parent, PresetModel* presets)
     : Popup(theme, parent)
-    , m_prompt(new QPlainTextEdit(this)) {
+    , m_sheet(new QWidget)
+    , m_prompt(new QPlainTextEdit(m_sheet)) {
     setFixedWidth(kWidth);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(16, 14, 16, 14);
+    auto* scroll = new QScrollArea(this);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setWidgetResizable(true);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setWidget(m_sheet);
+    for (QWidget* ground : {m_sheet, scroll->viewport()})
+        ground->setAutoFillBackground(false); // the card's own shows through
+    auto* all = new QVBoxLayout(this);
+    all->setContentsMargins(kFrame, kFrame, kFrame, kFrame);
+    all->addWidget(scroll);
+    auto* column = new QVBoxLayout(m_sheet);
+    column->setContentsMargins(16 - kFrame, 14 - kFrame, 16 - kFrame, 14 - kFrame);
     column->setSpacing(4);
     if (presets) {
-        m_presets = new PresetRow(presets, theme, this);
-        column->addWidget(label(tr("Preset"), "panelTitle", textFont(TextRole::Control, QFont::DemiBold), this));
+        m_presets = new PresetRow(presets, theme, m_sheet);
+        column->addWidget(label(tr("Preset"), "panelTitle", textFont(TextRole::Control, QFont::DemiBold), m_sheet));
         column->addWidget(m_presets);
         column->addSpacing(8);
         connect(m_presets, &PresetRow::chosen, this, &SettingsPanel::takePreset);
-        connect(m_presets, &PresetRow::sizeChanged, this, [this] { adjustSize(); });
+        connect(m_presets, &PresetRow::sizeChanged, this, &SettingsPanel::fit);
     }
-    column->addWidget(label(tr("System prompt"), "panelTitle", textFont(TextRole::Control, QFont::DemiBold), this));
+    column->addWidget(label(tr("System prompt"), "panelTitle", textFont(TextRole::Control, QFont::DemiBold), m_sheet));
     column->addWidget(label(tr("Read before the first message. Changing it computes the chat again."), "hint",
-                            textFont(TextRole::Table), this));
+                            textFont(TextRole::Table), m_sheet));
     m_prompt->setFixedHeight(kPromptHeight);
     m_prompt->setFont(textFont(TextRole::Control));
     m_prompt->setTabChangesFocus(true);
@@ -62,10 +77,10 @@ SettingsPanel::SettingsPanel(const Theme& theme, QWidget* parent, PresetModel* p
     m_prompt->setPlaceholderText(tr("None: the model's own template decides"));
     column->addWidget(m_prompt);
     column->addSpacing(8);
-    column->addWidget(label(tr("Sampling"), "panelTitle", textFont(TextRole::Control, QFont::DemiBold), this));
+    column->addWidget(label(tr("Sampling"), "panelTitle", textFont(TextRole::Control, QFont::DemiBold), m_sheet));
     for (const SettingField& field : settingFields())
         column->addWidget(makeRow(field));
-    auto* defaults = new Button(tr("Defaults"), Button::Kind::Ghost, theme, this);
+    auto* defaults = new Button(tr("Defaults"), Button::Kind::Ghost, theme, m_sheet);
     defaults->setGlyph(Icon::Again);
     connect(defaults, &QAbstractButton::clicked, this, [this] {
         m_settings = defaultChatSettings();
@@ -79,7 +94,7 @@ SettingsPanel::SettingsPanel(const Theme& theme, QWidget* parent, PresetModel* p
 }
 
 QWidget* SettingsPanel::makeRow(const SettingField& field) {
-    auto* row = new QWidget(this);
+    auto* row = new QWidget(m_sheet);
     auto* grid = new QGridLayout(row);
     grid->setContentsMargins(0, 2, 0, 2);
     grid->setHorizontalSpacing(12);
@@ -148,7 +163,7 @@ void SettingsPanel::tell(const SettingField& field, const QString& refusal) {
     row.message->setText(refusal);
     row.message->setVisible(!refusal.isEmpty());
     row.edit->setAccessibleDescription(refusal);
-    adjustSize();
+    fit();
 }
 
 void SettingsPanel::showValue(const SettingField& field) {
@@ -170,19 +185,26 @@ void SettingsPanel::setValues(const QString& systemPrompt, const api::SamplingPa
 }
 
 void SettingsPanel::popupBelow(QWidget* anchor) {
-    adjustSize();
-    QPoint at = anchor->mapToGlobal(QPoint(anchor->width() - width(), anchor->height() + 4));
-    const QRect screen = anchor->screen()->availableGeometry();
-    at.setX(std::clamp(at.x(), screen.left() + 4, std::max(screen.left() + 4, screen.right() - width() - 4)));
-    at.setY(std::clamp(at.y(), screen.top() + 4, std::max(screen.top() + 4, screen.bottom() - height() - 4)));
-    move(at);
+    m_room = anchor->screen()->availableGeometry().adjusted(kFromScreen, kFromScreen, -kFromScreen, -kFromScreen);
+    const QPoint at = anchor->mapToGlobal(QPoint(anchor->width() - width(), anchor->height() + 4));
+    move(std::clamp(at.x(), m_room.left(), std::max(m_room.left(), m_room.right() + 1 - width())), at.y());
+    fit();
     show();
     m_prompt->setFocus();
 }
 
+/// As high as the content, as far as the screen has room for it: the rest scrolls.
+void SettingsPanel::fit() {
+    if (m_room.isEmpty())
+        return;
+    m_sheet->layout()->activate();
+    resize(kWidth, std::min(sizeHint().height(), m_room.height()));
+    move(x(), std::clamp(y(), m_room.top(), m_room.bottom() + 1 - height()));
+}
+
 /// As high as the wrapped words need at this width: Qt asks for the height at the width of the unwrapped ones.
 QSize SettingsPanel::sizeHint() const {
-    return {kWidth, layout()->totalHeightForWidth(kWidth)};
+    return {kWidth, m_sheet->layout()->totalHeightForWidth(kWidth - 2 * kFrame) + 2 * kFrame};
 }
 
 /// The system prompt counts when the panel closes: while typing, every keystroke would be another prompt.

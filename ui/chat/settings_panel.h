@@ -52,7 +52,10 @@ private:
     void takePreset(const QString& systemPrompt, const api::SamplingParams& settings);
     void commitPrompt();
     void refreshPreset();
+    void fit();
 
+    QWidget* m_sheet; ///< everything; scrolls where the screen is too low for it
+    QRect m_room;     ///< of the screen it was opened on
     PresetRow* m_presets = nullptr;
     QPlainTextEdit* m_prompt;
     std::vector<Row> m_rows; ///< in the order of settingFields()

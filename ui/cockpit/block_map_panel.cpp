@@ -334,7 +334,10 @@ void BlockMapPanel::place() {
     m_legend->setGeometry(0, y, width(), legend);
     m_legend->raise();
     m_memory->setMapRight(m_controller.map().cells.empty() ? 0 : map.right() + 1);
-    m_empty->setGeometry(QRect(0, top, width(), qMax(tall > 60 ? tall : room, 60)));
+    // Over the cells, never over the figures of the ruler beside them.
+    const bool hasMap = !m_controller.map().cells.empty();
+    m_empty->setGeometry(hasMap ? map.left() : 0, top, hasMap ? map.width() : width(),
+                         qMax(tall > 60 ? tall : room, 60));
     m_empty->raise();
     update();
 }

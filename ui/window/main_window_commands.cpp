@@ -245,18 +245,28 @@ void MainWindow::addListedKeys() {
         command.inPalette = false;
         m_commands.add(std::move(command));
     };
-    const QString list = tr("In the list of chats"), messages = tr("In the messages"), map = tr("In the block map");
+    const QString list = tr("In the list of chats"), messages = tr("In the messages"), map = tr("In the block map"),
+                  curves = tr("In the curves");
     add("list.move", list, tr("Choose, go to its text"), tr("Arrows, Enter"));
     add("list.delete", list, tr("Delete"), tr("Del"));
     add("list.menu", list, tr("Menu of a chat"), tr("Menu"));
     add("view.scroll", messages, tr("Scroll"), tr("Arrows, Page, Home, End"));
     add("view.walk", messages, tr("From message to message"), tr("Ctrl+Up, Ctrl+Down"));
-    add("view.open", messages, tr("Open the receipt"), tr("Enter"));
+    add("view.parts", messages, tr("From part to part of a message"), tr("Tab, Left, Right"));
+    add("view.open", messages, tr("Do what the part does, open the receipt"), tr("Enter"));
+    add("view.edit", messages, tr("Edit the message"), tr("E"));
+    add("view.again", messages, tr("Answer again"), tr("R"));
+    add("view.branch", messages, tr("New chat from here"), tr("N"));
+    add("view.versions", messages, tr("Version before, after"), tr("<, >"));
+    add("view.thought", messages, tr("Open the thought"), tr("T"));
     add("view.blocks", messages, tr("Show its blocks"), tr("B"));
-    add("view.copy", messages, tr("Copy the selection or the message"), tr("Ctrl+C"));
+    add("view.copy", messages, tr("Copy the selection or the message"), tr("C, Ctrl+C"));
     add("view.all", messages, tr("Select everything"), tr("Ctrl+A"));
     add("map.move", map, tr("Move, choose"), tr("Arrows, Enter"));
     add("map.zoom", map, tr("Zoom, fit, dim"), tr("+, -, 0, D"));
+    add("curves.move", curves, tr("Move the cursor"), tr("Left, Right"));
+    add("curves.zoom", curves, tr("Zoom, oldest, newest"), tr("+, -, Home, End"));
+    add("curves.pause", curves, tr("Stop and go on"), tr("Space"));
 }
 
 void MainWindow::buildShortcuts() {

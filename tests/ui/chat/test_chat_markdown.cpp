@@ -9,9 +9,9 @@
 #include <QPushButton>
 #include <QSet>
 #include <QSignalSpy>
-#include <cmath>
 
 #include "tests/ui/chat/chat_view_fixture.h"
+#include "tests/ui/chat/contrast.h"
 #include "ui/chat/markdown_style.h"
 
 using namespace kvscope;
@@ -45,15 +45,6 @@ struct Shown {
 
 QString clipboard() {
     return QGuiApplication::clipboard()->text();
-}
-
-double luminance(const QColor& color) {
-    const auto part = [](double c) { return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); };
-    return 0.2126 * part(color.redF()) + 0.7152 * part(color.greenF()) + 0.0722 * part(color.blueF());
-}
-double contrast(const QColor& a, const QColor& b) {
-    const double x = luminance(a), y = luminance(b);
-    return (std::max(x, y) + 0.05) / (std::min(x, y) + 0.05);
 }
 
 class LinkCatcher : public QObject {

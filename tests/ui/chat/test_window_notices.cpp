@@ -5,18 +5,11 @@
 #include <QApplication>
 #include <QFileDialog>
 #include <QLineEdit>
-#include <QSettings>
 #include <QSignalSpy>
-#include <QTemporaryDir>
 #include <QTest>
 #include <QTimer>
 
-#include "tests/support/fake_chat_source.h"
-#include "tests/support/fake_chat_store.h"
-#include "ui/chat/chat_panel.h"
-#include "ui/cockpit/cockpit_controller.h"
-#include "ui/window/appearance.h"
-#include "ui/window/main_window.h"
+#include "tests/support/window_stage.h"
 #include "ui/window/status_bar.h"
 
 using namespace kvscope;
@@ -24,49 +17,7 @@ using namespace kvscope::ui;
 
 namespace {
 
-/// A whole window over an engine and a database that do only what the test says.
-struct Stage {
-    QTemporaryDir folder;
-    QSettings settings{folder.filePath(QStringLiteral("window.ini")), QSettings::IniFormat};
-    ManualClock clock;
-    test::FakeChatSource engine;
-    test::FakeChatStore store;
-    Appearance appearance{settings};
-    ChatController chat{engine, store, clock, [] { return std::int64_t(0); }};
-    CockpitController cockpit{clock, [](OwnerId) { return QString(); }};
-    ModelListModel models{folder.path(), [](const std::string&) -> Result<api::ModelProbe> {
-                              return fail(ErrorCode::NotFound, "no file here");
-                          }};
-    MainWindow window{WindowParts{chat, cockpit, models, appearance, settings, [](BlockId) {}, [](OwnerId) {}}};
-
-    Stage() {
-        window.resize(1280, 800);
-        window.show();
-    }
-    void say(const api::Event& event) {
-        chat.handleEvent(event);
-        window.handleEvent(event);
-        QCoreApplication::processEvents();
-    }
-    MessageBox* box(const QString& start) const {
-        for (MessageBox* candidate : window.findChildren<MessageBox*>())
-            if (candidate->isVisible() && candidate->sentence().startsWith(start))
-                return candidate;
-        return nullptr;
-    }
-    static QAbstractButton* button(const MessageBox* box, const QString& text) {
-        for (QAbstractButton* candidate : box->findChildren<QAbstractButton*>())
-            if (candidate->text() == text)
-                return candidate;
-        return nullptr;
-    }
-    /// For a look at it: KVSCOPE_TEST_PICTURES names a folder.
-    void picture(const QString& name) {
-        const QString folderName = qEnvironmentVariable("KVSCOPE_TEST_PICTURES");
-        if (!folderName.isEmpty())
-            QVERIFY(window.grab().save(folderName + QLatin1Char('/') + name + QStringLiteral(".png")));
-    }
-};
+using Stage = kvscope::test::WindowStage;
 
 const QString kStopped = QStringLiteral("The engine stopped");
 
@@ -88,7 +39,7 @@ private slots:
         QVERIFY(box);
         QCOMPARE(box->sentence(), QStringLiteral("The engine stopped: a block was counted twice"));
         stage.picture(QStringLiteral("engine-stopped"));
-        QSignalSpy restarts(&stage.window, &MainWindow::restartEngineRequested);
+        QSignalSpy restarts(stage.window.get(), &MainWindow::restartEngineRequested);
         QTest::mouseClick(Stage::button(box, QStringLiteral("Restart")), Qt::LeftButton);
         QCOMPARE(restarts.count(), 1);
         stage.say(loaded);
@@ -99,7 +50,7 @@ private slots:
         Stage stage;
         stage.say(test::FakeChatSource::loaded());
         stage.say(api::FaultedEvent{"a block was counted twice"});
-        QSignalSpy reports(&stage.window, &MainWindow::saveReportRequested);
+        QSignalSpy reports(stage.window.get(), &MainWindow::saveReportRequested);
         const QString path = stage.folder.filePath(QStringLiteral("report.txt"));
         QTimer::singleShot(100, qApp, [path] {
             auto* dialog = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
@@ -115,7 +66,7 @@ private slots:
 
     void refusedModelSaysWhyAndCanBeTriedAgain() {
         Stage stage;
-        QSignalSpy loads(&stage.window, &MainWindow::loadModelRequested);
+        QSignalSpy loads(stage.window.get(), &MainWindow::loadModelRequested);
         stage.say(api::LoadFailedEvent{"/models/x.gguf", Error{ErrorCode::Corrupt, "It is cut off."}});
         const MessageBox* box = stage.box(QStringLiteral("x.gguf cannot be loaded"));
         QVERIFY(box);
@@ -128,15 +79,15 @@ private slots:
 
     void databaseTroubleStaysUntilItIsOver() {
         Stage stage;
-        QSignalSpy retries(&stage.window, &MainWindow::storeRetryRequested);
-        stage.window.setStoreTrouble(QStringLiteral("The disk is full"), {});
+        QSignalSpy retries(stage.window.get(), &MainWindow::storeRetryRequested);
+        stage.window->setStoreTrouble(QStringLiteral("The disk is full"), {});
         QCoreApplication::processEvents();
         const MessageBox* box = stage.box(QStringLiteral("The disk is full"));
         QVERIFY(box);
         QTest::mouseClick(Stage::button(box, QStringLiteral("Retry")), Qt::LeftButton);
         QCOMPARE(retries.count(), 1);
         QVERIFY(stage.box(QStringLiteral("The disk is full")));
-        stage.window.setStoreTrouble({}, {});
+        stage.window->setStoreTrouble({}, {});
         QVERIFY(!stage.box(QStringLiteral("The disk is full")));
     }
 
@@ -146,7 +97,7 @@ private slots:
         loaded.info.backend = "CPU, 2 threads, AVX2";
         loaded.info.backendReason = "no CUDA driver found";
         stage.say(loaded);
-        const QString said = stage.window.status()->accessibleDescription();
+        const QString said = stage.window->status()->accessibleDescription();
         QVERIFY2(said.contains(QStringLiteral("CPU: no CUDA driver found")), qPrintable(said));
     }
 };
