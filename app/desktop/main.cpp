@@ -5,6 +5,7 @@
 #include <QDir>
 #include <QMessageBox>
 #include <QPushButton>
+#include <QScreen>
 #include <QTemporaryDir>
 #include <csignal>
 #include <cstdio>
@@ -82,6 +83,9 @@ int runWindow(const Options& options) {
     SingleInstance instance;
     instance.listen(QString::fromStdString(folder->socketPath()));
     QObject::connect(&instance, &SingleInstance::raiseRequested, &desktop, &Desktop::raiseWindow);
+    // Not every desktop makes a window smaller that its screen cannot hold.
+    ui::MainWindow& window = desktop.window();
+    window.resize(window.size().boundedTo(window.screen()->availableSize()));
     desktop.start();
     return QCoreApplication::exec();
 }

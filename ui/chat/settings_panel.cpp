@@ -70,6 +70,7 @@ SettingsPanel::SettingsPanel(const Theme& theme, QWidget* parent, PresetModel* p
     column->addWidget(label(tr("System prompt"), "panelTitle", textFont(TextRole::Control, QFont::DemiBold), m_sheet));
     column->addWidget(label(tr("Read before the first message. Changing it computes the chat again."), "hint",
                             textFont(TextRole::Table), m_sheet));
+    column->addSpacing(4); // clear of the focus ring
     m_prompt->setFixedHeight(kPromptHeight);
     m_prompt->setFont(textFont(TextRole::Control));
     m_prompt->setTabChangesFocus(true);
