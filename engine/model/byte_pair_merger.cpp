@@ -8,10 +8,6 @@ namespace kvscope::model {
 
 namespace {
 
-std::uint64_t pairKey(std::int32_t left, std::int32_t right) {
-    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
-}
-
 /// Order of the heap: the best candidate (lowest rank, then leftmost) on top.
 constexpr auto kWorse = [](const auto& a, const auto& b) {
     return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
@@ -24,19 +20,36 @@ BytePairMerger::BytePairMerger(const std::vector<std::string>& tokenBytes,
     : m_tokens(static_cast<Symbol>(tokenBytes.size()))
     , m_nextSymbol(m_tokens) {
     m_symbols.reserve(tokenBytes.size());
-    m_merges.reserve(merges.size());
     for (std::size_t id = 0; id < tokenBytes.size(); ++id)
         if (!tokenBytes[id].empty())
             m_symbols.insert_or_assign(tokenBytes[id], static_cast<Symbol>(id));
     for (std::size_t byte = 0; byte < m_byteSymbols.size(); ++byte)
         m_byteSymbols[byte] = intern(std::string(1, static_cast<char>(byte)));
+    std::vector<std::pair<Symbol, Merge>> found;
+    found.reserve(merges.size());
     for (std::size_t rank = 0; rank < merges.size(); ++rank) {
         const auto& [left, right] = merges[rank];
         const Symbol leftSymbol = intern(left);
         const Symbol rightSymbol = intern(right);
-        m_merges.try_emplace(pairKey(leftSymbol, rightSymbol),
-                             Merge{static_cast<std::uint32_t>(rank), intern(left + right)});
+        found.emplace_back(leftSymbol, Merge{rightSymbol, static_cast<std::uint32_t>(rank), intern(left + right)});
     }
+    sortMerges(std::move(found));
+}
+
+void BytePairMerger::sortMerges(std::vector<std::pair<Symbol, Merge>> merges) {
+    const auto pairOf = [](const auto& merge) { return std::pair(merge.first, merge.second.right); };
+    // In order of rank, so that of equal pairs the first stays the first.
+    std::stable_sort(merges.begin(), merges.end(), [&](const auto& a, const auto& b) { return pairOf(a) < pairOf(b); });
+    merges.erase(
+        std::unique(merges.begin(), merges.end(), [&](const auto& a, const auto& b) { return pairOf(a) == pairOf(b); }),
+        merges.end());
+    m_firstMerge.assign(static_cast<std::size_t>(m_nextSymbol) + 1, 0);
+    for (const auto& [left, merge] : merges) {
+        ++m_firstMerge[static_cast<std::size_t>(left) + 1];
+        m_merges.push_back(merge);
+    }
+    for (std::size_t left = 1; left < m_firstMerge.size(); ++left)
+        m_firstMerge[left] += m_firstMerge[left - 1];
 }
 
 BytePairMerger::Symbol BytePairMerger::intern(const std::string& bytes) {
@@ -47,12 +60,15 @@ BytePairMerger::Symbol BytePairMerger::intern(const std::string& bytes) {
 }
 
 const BytePairMerger::Merge* BytePairMerger::mergeOf(Symbol left, Symbol right) const {
-    const auto found = m_merges.find(pairKey(left, right));
-    return found == m_merges.end() ? nullptr : &found->second;
+    const auto begin = m_merges.begin() + m_firstMerge[static_cast<std::size_t>(left)];
+    const auto end = m_merges.begin() + m_firstMerge[static_cast<std::size_t>(left) + 1];
+    const auto found =
+        std::lower_bound(begin, end, right, [](const Merge& merge, Symbol symbol) { return merge.right < symbol; });
+    return found != end && found->right == right ? &*found : nullptr;
 }
 
 TokenId BytePairMerger::tokenOf(std::string_view bytes) const {
-    const auto found = m_symbols.find(std::string(bytes));
+    const auto found = m_symbols.find(bytes);
     return found != m_symbols.end() && found->second < m_tokens ? found->second : -1;
 }
 

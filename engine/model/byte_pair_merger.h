@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/base/ids.h"
+#include "engine/model/text_hash.h"
 
 namespace kvscope::model {
 
@@ -43,6 +44,7 @@ public:
 private:
     using Symbol = std::int32_t;
     struct Merge {
+        Symbol right = -1;
         std::uint32_t rank = 0;
         Symbol result = -1;
     };
@@ -62,14 +64,18 @@ private:
     };
 
     Symbol intern(const std::string& bytes);
+    void sortMerges(std::vector<std::pair<Symbol, Merge>> merges);
     const Merge* mergeOf(Symbol left, Symbol right) const;
     void consider(std::int32_t left, Workspace& workspace) const;
     void mergeAll(Workspace& workspace) const;
     void appendTokens(std::string_view piece, const Node& node, std::uint32_t base, std::vector<TokenId>& ids,
                       std::vector<std::uint32_t>& ends) const;
 
-    std::unordered_map<std::string, Symbol> m_symbols;
-    std::unordered_map<std::uint64_t, Merge> m_merges; ///< key: left << 32 | right
+    std::unordered_map<std::string, Symbol, TextHash, std::equal_to<>> m_symbols;
+    /// Ordered by their left symbol, then by the right one: found by bisection, since a file chooses these numbers and
+    /// could make any hash of them collide.
+    std::vector<Merge> m_merges;
+    std::vector<std::uint32_t> m_firstMerge; ///< of each left symbol, and one more for the end of the last
     std::array<Symbol, 256> m_byteSymbols{};
     Symbol m_tokens = 0; ///< symbols below are tokens
     Symbol m_nextSymbol = 0;

@@ -12,6 +12,7 @@
 #include "engine/model/file_window.h"
 #include "engine/model/gguf_metadata.h"
 #include "engine/model/gguf_types.h"
+#include "engine/model/text_hash.h"
 
 namespace kvscope::model {
 
@@ -70,7 +71,8 @@ private:
     std::uint32_t m_version = 0;
     GgufMetadata m_metadata;
     std::vector<TensorInfo> m_tensors;
-    std::unordered_map<std::string_view, std::size_t> m_tensorIndex; ///< keys point into the window
+    std::unordered_map<std::string_view, std::size_t, TextHash, std::equal_to<>>
+        m_tensorIndex; ///< keys point into the window
     std::uint64_t m_dataStart = 0;
     std::uint64_t m_dataEnd = 0;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/model/gguf_types.h"
+#include "engine/model/text_hash.h"
 
 namespace kvscope::model {
 
@@ -57,7 +58,7 @@ public:
 
 private:
     std::vector<std::string_view> m_keys;
-    std::unordered_map<std::string_view, GgufValue> m_values;
+    std::unordered_map<std::string_view, GgufValue, TextHash, std::equal_to<>> m_values;
 };
 
 } // namespace kvscope::model

@@ -170,7 +170,7 @@ Result<void> ModelFile::indexTensors() {
 }
 
 const TensorInfo* ModelFile::findTensor(std::string_view name) const {
-    const auto it = m_index.find(std::string(name));
+    const auto it = m_index.find(name);
     return it == m_index.end() ? nullptr : &m_tensors[it->second];
 }
 

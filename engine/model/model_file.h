@@ -13,6 +13,7 @@
 #include "engine/base/result.h"
 #include "engine/model/fingerprint.h"
 #include "engine/model/gguf_file.h"
+#include "engine/model/text_hash.h"
 
 namespace kvscope::model {
 
@@ -66,7 +67,7 @@ private:
     std::string m_path;
     std::vector<GgufFile> m_shards;
     std::vector<TensorInfo> m_tensors;
-    std::unordered_map<std::string, std::size_t> m_index;
+    std::unordered_map<std::string, std::size_t, TextHash, std::equal_to<>> m_index;
     std::uint64_t m_tensorBytes = 0;
 };
 

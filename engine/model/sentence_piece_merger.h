@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/ids.h"
+#include "engine/model/text_hash.h"
 #include "engine/model/vocabulary.h"
 
 namespace kvscope::model {
@@ -45,10 +46,6 @@ private:
         std::int32_t left = -1, right = -1; ///< nodes
         std::uint32_t length = 0;           ///< of both together
         TokenId token = -1;
-    };
-    struct TextHash {
-        using is_transparent = void;
-        std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
     };
     struct Work; ///< of one call
 

@@ -14,6 +14,9 @@ constexpr std::string_view kByteLevelModel = "gpt2";
 constexpr std::string_view kSentencePieceModel = "llama";
 /// 32-bit offsets also hold the text with its blanks spelt in three bytes.
 constexpr std::size_t kLongestText = std::size_t(1) << 30;
+/// Texts of control, unknown and user-defined tokens together: some twenty times this is kept to find them. Real
+/// vocabularies have less than one.
+constexpr std::size_t kMostSpecialBytes = std::size_t(16) << 20;
 
 std::string decodedBytes(const std::string& text, TokenType type, bool byteLevel) {
     switch (type) {
@@ -73,8 +76,9 @@ Result<void> Tokenizer::prepare() {
     for (std::size_t id = 0; id < v.size(); ++id)
         m_bytes.push_back(decodedBytes(v.tokens[id], v.types[id], m_byteLevel));
     m_endTokens = endOfGenerationTokens(v);
-    addSpecials();
-    if (auto encodes = kindEncodes(v.model, v.preTokenizer); !encodes)
+    if (auto prepared = prepareSpecials(); !prepared)
+        m_encodeError = prepared.error();
+    else if (auto encodes = kindEncodes(v.model, v.preTokenizer); !encodes)
         m_encodeError = encodes.error();
     else if (m_byteLevel)
         prepareByteLevel();
@@ -83,7 +87,7 @@ Result<void> Tokenizer::prepare() {
     return {};
 }
 
-void Tokenizer::addSpecials() {
+Result<void> Tokenizer::prepareSpecials() {
     // A hostile file may make every token one of these: looked up by bisection.
     std::sort(m_vocabulary.stripBefore.begin(), m_vocabulary.stripBefore.end());
     std::sort(m_vocabulary.stripAfter.begin(), m_vocabulary.stripAfter.end());
@@ -91,12 +95,22 @@ void Tokenizer::addSpecials() {
     const auto listed = [](const std::vector<TokenId>& ids, TokenId id) {
         return std::binary_search(ids.begin(), ids.end(), id);
     };
+    std::vector<SpecialToken> specials;
+    std::size_t bytes = 0;
     for (std::size_t i = 0; i < v.size(); ++i) {
         const auto id = static_cast<TokenId>(i);
         const bool restricted = isSpecial(id);
-        if (restricted || v.types[i] == TokenType::UserDefined)
-            m_specials.add(v.tokens[i], id, restricted, {listed(v.stripBefore, id), listed(v.stripAfter, id)});
+        if (!restricted && v.types[i] != TokenType::UserDefined)
+            continue;
+        bytes += v.tokens[i].size();
+        specials.push_back({v.tokens[i], id, restricted, {listed(v.stripBefore, id), listed(v.stripAfter, id)}});
     }
+    if (bytes > kMostSpecialBytes)
+        return tl::unexpected(notEncodable("The special tokens of this vocabulary are more than " +
+                                           std::to_string(kMostSpecialBytes >> 20) +
+                                           " MiB of text, so that it cannot tokenize; get the file again."));
+    m_specials = SpecialTokenFinder(specials);
+    return {};
 }
 
 void Tokenizer::prepareByteLevel() {

@@ -80,7 +80,7 @@ private:
     explicit Tokenizer(Vocabulary vocabulary);
     Result<void> prepare();
     void prepareByteLevel();
-    void addSpecials();
+    Result<void> prepareSpecials();
     void encodeByteLevel(std::string_view text, std::uint32_t base, BytePairMerger::Workspace& workspace,
                          Encoding& out) const;
 

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "engine/model/pretokenizer.h"
+#include "engine/model/text_hash.h"
 
 namespace kvscope::model {
 
@@ -117,7 +118,7 @@ void findStripping(const GgufMetadata& metadata, Vocabulary& v) {
 
 /// A merge of parts that are no tokens can never apply: the list belongs to another vocabulary or is damaged.
 Result<void> checkMerges(const Vocabulary& v) {
-    const std::unordered_set<std::string_view> tokens(v.tokens.begin(), v.tokens.end());
+    const std::unordered_set<std::string_view, TextHash> tokens(v.tokens.begin(), v.tokens.end());
     for (const auto& [left, right] : v.merges)
         for (const std::string* part : {&left, &right})
             if (!tokens.contains(*part))

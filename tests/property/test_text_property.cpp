@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Text against slow and obvious oracles: merging, special tokens, stop strings, streaming, dialogs.
+// Text against slow and obvious oracles: merging, stop strings, streaming, dialogs.
 #include <QElapsedTimer>
 #include <QTest>
 #include <algorithm>
 #include <map>
 #include <random>
-#include <set>
 
 #include <rapidcheck.h>
 
@@ -77,31 +76,6 @@ std::vector<std::string> mergedSlowly(const std::string& piece, const Ranks& ran
         symbols[where] += symbols[where + 1];
         symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(where) + 1);
     }
-}
-
-/// Special tokens as the definition says it: the longest text over the whole text first, then the next.
-std::vector<SpecialMatch> foundSlowly(const std::string& text, const std::vector<std::string>& tokens) {
-    std::vector<TokenId> order(tokens.size());
-    for (std::size_t i = 0; i < order.size(); ++i)
-        order[i] = static_cast<TokenId>(i);
-    std::vector<bool> taken(text.size());
-    std::vector<SpecialMatch> out;
-    std::set<std::size_t, std::greater<>> lengths;
-    for (const std::string& token : tokens)
-        lengths.insert(token.size());
-    for (const std::size_t length : lengths)
-        for (std::size_t at = 0; at + length <= text.size(); ++at) {
-            const auto token = std::find(tokens.begin(), tokens.end(), text.substr(at, length));
-            const bool free =
-                std::none_of(taken.begin() + static_cast<std::ptrdiff_t>(at),
-                             taken.begin() + static_cast<std::ptrdiff_t>(at + length), [](bool t) { return t; });
-            if (token == tokens.end() || !free)
-                continue;
-            std::fill_n(taken.begin() + static_cast<std::ptrdiff_t>(at), length, true);
-            out.push_back({{at, at + length}, static_cast<TokenId>(token - tokens.begin())});
-        }
-    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.range.begin < b.range.begin; });
-    return out;
 }
 
 /// Where the first stop string is complete, and which it is: by looking at every beginning of the text.
@@ -176,24 +150,6 @@ private slots:
             RC_ASSERT(ids.size() == symbols.size());
             for (std::size_t i = 0; i < ids.size(); ++i)
                 RC_ASSERT(v.tokens[static_cast<std::size_t>(ids[i])] == symbols[i]);
-        }));
-    }
-
-    void specialTokensAreFoundAsTheirDefinitionSays() {
-        QVERIFY(check("longest first", [] {
-            const auto word = rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::elementOf(std::string("ab"))));
-            const auto tokens = *rc::gen::unique<std::vector<std::string>>(word);
-            const auto text = *rc::gen::container<std::string>(rc::gen::elementOf(std::string("abc")));
-            SpecialTokenFinder finder;
-            for (std::size_t i = 0; i < tokens.size(); ++i)
-                finder.add(tokens[i], static_cast<TokenId>(i), false);
-            const auto found = finder.find(text, false, {});
-            const auto expected = foundSlowly(text, tokens);
-            RC_ASSERT(found.size() == expected.size());
-            for (std::size_t i = 0; i < found.size(); ++i) {
-                RC_ASSERT(found[i].range == expected[i].range);
-                RC_ASSERT(found[i].token == expected[i].token);
-            }
         }));
     }
 
