@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -163,11 +165,16 @@ void EngineOptions::checkStatsFile() const {
             throw statsNotWritten();
         return;
     }
-    const int file = ::open(statsFile.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    // A link to a file that is not there yet is good too: what is made here, and taken away again, is that file.
+    const int file = ::open(statsFile.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0)
         throw statsNotWritten();
+    const bool empty = ::fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0;
     ::close(file);
-    ::unlink(statsFile.c_str());
+    std::error_code failed;
+    const std::filesystem::path made = std::filesystem::canonical(statsFile, failed);
+    if (empty && !failed)
+        ::unlink(made.c_str());
 }
 
 void EngineOptions::writeStats(const api::Engine& engine) const {

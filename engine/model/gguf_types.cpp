@@ -172,12 +172,11 @@ std::string builtTensorTypes() {
     return list;
 }
 
-std::string forSentence(std::string_view text) {
-    constexpr std::size_t kMaxCharacters = 80;
+std::string forSentence(std::string_view text, std::size_t most) {
     std::string out;
     std::size_t characters = 0;
     while (!text.empty()) {
-        if (characters++ == kMaxCharacters)
+        if (characters++ == most)
             return out + "...";
         const std::size_t length = validUtf8Length(text);
         const bool printable = length > 1 || (length == 1 && text[0] >= 0x20 && text[0] != 0x7F);

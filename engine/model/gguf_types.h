@@ -88,7 +88,7 @@ bool isBuiltTensorType(TensorType type);
 /// "F32, F16, ...", for sentences.
 std::string builtTensorTypes();
 
-/// Text from a file made fit for a sentence: control characters and invalid UTF-8 replaced, at most 80 characters.
-std::string forSentence(std::string_view text);
+/// Text from a file made fit for a sentence: control characters and invalid UTF-8 replaced, at most so many characters.
+std::string forSentence(std::string_view text, std::size_t most = 80);
 
 } // namespace kvscope::model

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/model/gguf_types.h"
+
 namespace kvscope::model {
 namespace {
 
@@ -59,6 +61,17 @@ std::pair<std::size_t, std::size_t> fittingRun(const std::vector<Piece>& pieces,
     return best;
 }
 
+/// Names of files are any bytes; a sentence is not.
+std::string shown(const std::string& name) {
+    constexpr std::size_t kLongestName = 255;
+    return forSentence(name, kLongestName);
+}
+
+/// Can the name stand between single quotes in a command, as it is shown?
+bool isPlain(const std::string& name) {
+    return shown(name) == name && name.find('\'') == std::string::npos;
+}
+
 } // namespace
 
 std::string missingPieceAdvice(const std::string& path, std::uint64_t missingBytes, std::uint64_t slack) {
@@ -67,15 +80,18 @@ std::string missingPieceAdvice(const std::string& path, std::uint64_t missingByt
     const auto [first, end] = fittingRun(pieces, missingBytes, slack);
     if (first == end)
         return "Download it again.";
-    std::string named, joined;
+    const std::string half = opened.filename().string();
+    std::string named, joined = " '" + half + "'";
+    bool plain = isPlain(half);
     for (std::size_t i = first; i < end; ++i) {
-        named += (i > first ? i + 1 == end ? " and '" : ", '" : "'") + pieces[i].name + "'";
+        named += (i > first ? i + 1 == end ? " and '" : ", '" : "'") + shown(pieces[i].name) + "'";
         joined += " '" + pieces[i].name + "'";
+        plain = plain && isPlain(pieces[i].name);
     }
     return named +
            (end - first > 1 ? " beside it have the size of the missing pieces"
                             : " beside it has the size of the missing piece") +
-           ": join them (cat '" + opened.filename().string() + "'" + joined + " > whole.gguf) and open the result.";
+           ": join them" + (plain ? " (cat" + joined + " > whole.gguf)" : std::string()) + " and open the result.";
 }
 
 } // namespace kvscope::model

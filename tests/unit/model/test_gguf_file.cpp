@@ -357,6 +357,16 @@ private slots:
                  first.error().message.c_str());
         for (const char* part : {"/model.part-b", "/model.part-c", "/model.part-d"})
             std::filesystem::remove(m_dir.path() + part);
+
+        // The name of a file is any bytes: neither a terminal nor a command line gets them as they are.
+        for (const std::string name : {"p\x1B[31m\n", "it's"}) {
+            save(m_dir.path() + "/" + name, whole.substr(whole.size() - 40));
+            const std::string sentence = GgufFile::open(m_path).error().message;
+            QVERIFY2(sentence.find("'" + forSentence(name) + "' beside it") != std::string::npos, sentence.c_str());
+            QVERIFY2(sentence.find("cat ") == std::string::npos, sentence.c_str());
+            QVERIFY(sentence.find_first_of("\n\x1B") == std::string::npos);
+            std::filesystem::remove(m_dir.path() + "/" + name);
+        }
     }
 
 private:
