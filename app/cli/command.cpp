@@ -68,6 +68,13 @@ std::vector<std::string> readLines(const std::string& path) {
     return lines;
 }
 
+nlohmann::ordered_json readVariables(const std::string& path) {
+    auto variables = readJsonFile<nlohmann::ordered_json>(path);
+    if (!variables.is_object())
+        throw CommandError("'" + path + "' must hold a JSON object of template variables.");
+    return variables;
+}
+
 CLI::Validator notNegative() {
     return CLI::Validator(
         [](std::string& value) { return value.find('-') == std::string::npos ? std::string() : value + " is below 0"; },

@@ -64,6 +64,9 @@ template <class Json> Json readJsonFile(const std::string& path) {
     return value;
 }
 
+/// The object of template variables in a JSON file; CommandError when it is something else.
+nlohmann::ordered_json readVariables(const std::string& path);
+
 /// {"text": valid UTF-8 with U+FFFD for bad bytes, "text_hex": ... only when `bytes` was not valid UTF-8}
 void putText(nlohmann::json& object, const std::string& bytes, const std::string& key = "text");
 /// The sentence for a failed write to stdout, by errno.

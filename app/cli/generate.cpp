@@ -20,7 +20,7 @@ using nlohmann::json;
 
 struct Options {
     std::shared_ptr<EngineOptions> engine;
-    std::string prompt, promptFile, promptIds, chatFile, batchFile;
+    std::string prompt, promptFile, promptIds, chatFile, variablesFile, batchFile;
     CLI::Option* promptOption = nullptr;
     std::vector<std::string> logitBias;
     GenerateLine line; ///< sampling options; defaults of batch lines
@@ -32,6 +32,8 @@ void addPromptOptions(CLI::App& app, Options& o) {
     app.add_option("--prompt-file", o.promptFile, "File with raw text; - = standard input");
     app.add_option("--prompt-ids", o.promptIds, "Token ids, separated by commas");
     app.add_option("--chat", o.chatFile, "JSON file with a list of messages, through the model's template");
+    app.add_option("--vars", o.variablesFile,
+                   "JSON file: an object of further template variables (tools, enable_thinking, ...), for --chat");
     app.add_option("--batch", o.batchFile, "JSON lines, one request each, run together");
 }
 
@@ -74,20 +76,30 @@ std::vector<std::pair<TokenId, double>> parseBiases(const std::vector<std::strin
     return out;
 }
 
+api::DialogPrompt chatPrompt(const Options& o) {
+    api::DialogPrompt dialog = valueOrThrow(parseMessages(readJsonFile<OrderedJson>(o.chatFile)));
+    if (!o.variablesFile.empty())
+        dialog.variables = readVariables(o.variablesFile).dump();
+    return dialog;
+}
+
 void readPrompts(const Options& o, GenerateRunner& runner) {
     const int given = static_cast<int>(o.promptOption->count() > 0) + static_cast<int>(!o.promptFile.empty()) +
                       static_cast<int>(!o.promptIds.empty()) + static_cast<int>(!o.chatFile.empty()) +
                       static_cast<int>(!o.batchFile.empty());
     if (given != 1)
         throw UsageError("Give exactly one of --prompt, --prompt-file, --prompt-ids, --chat and --batch.");
+    if (!o.variablesFile.empty() && o.chatFile.empty())
+        throw UsageError("--vars needs --chat; lines of --batch have the field 'extra'.");
     if (!o.batchFile.empty()) {
         for (const std::string& text : readLines(o.batchFile)) {
-            const json line = parseJson<json>(text);
+            const OrderedJson line = parseJson<OrderedJson>(text);
             if (line.is_discarded())
                 runner.add(fail(ErrorCode::InvalidArgument, "This line is not valid JSON, or nested too deep."),
                            nullptr);
             else
-                runner.add(parseGenerateLine(line, o.line), line.is_object() ? line.value("id", json()) : json());
+                runner.add(parseGenerateLine(line, o.line),
+                           json(line.is_object() ? line.value("id", OrderedJson()) : OrderedJson()));
         }
         return;
     }
@@ -95,7 +107,7 @@ void readPrompts(const Options& o, GenerateRunner& runner) {
     if (!o.promptIds.empty())
         line.prompt = api::TokenPrompt{parseIds(o.promptIds, "--prompt-ids")};
     else if (!o.chatFile.empty())
-        line.prompt = valueOrThrow(parseMessages(readJsonFile<json>(o.chatFile)));
+        line.prompt = chatPrompt(o);
     else
         line.prompt = api::TextPrompt{o.promptFile.empty() ? o.prompt : readTextFile(o.promptFile)};
     runner.add(std::move(line), nullptr);

@@ -12,7 +12,7 @@ namespace kvscope::cli {
 
 namespace {
 
-using nlohmann::json;
+using json = OrderedJson;
 
 /// Thrown inside this file only: the sentence about one field.
 struct BadField {
@@ -145,6 +145,12 @@ const std::map<std::string, Reader>& lineReaders() {
                  throw BadField{dialog.error().message};
              l.prompt = std::move(*dialog);
          }},
+        {"extra",
+         [](L& l, S& f, J& v) {
+             if (!v.is_object())
+                 bad(f, "an object of template variables");
+             l.variables = v.dump();
+         }},
         {"after", [](L& l, S& f, J& v) { l.after = lineId(f, v); }},
         {"fork_of", [](L& l, S& f, J& v) { l.forkOf = lineId(f, v); }},
         {"fork_at", [](L& l, S& f, J& v) { l.forkAt = small(f, v, 0); }},
@@ -169,38 +175,54 @@ void checkPromptCount(const json& line) {
     }
     if (given("fork_at") && !given("fork_of"))
         throw BadField{"'fork_at' needs 'fork_of'."};
+    if (given("extra") && !given("messages"))
+        throw BadField{"'extra' is for the chat template; it needs 'messages'."};
+}
+
+/// The text of a message's content.
+std::string contentText(const json& content) {
+    if (content.is_null()) // a message without text
+        return {};
+    if (content.is_string())
+        return content.get<std::string>();
+    if (!content.is_array())
+        throw BadField{"A message's 'content' must be text or a list of text parts."};
+    std::string text;
+    for (const json& part : content) {
+        if (!part.is_object() || part.value("type", json()) != "text" || !part.contains("text") ||
+            !part["text"].is_string())
+            throw BadField{"Only parts of type 'text' are supported in a message's content."};
+        text += part["text"].get_ref<const std::string&>();
+    }
+    return text;
+}
+
+api::DialogMessage dialogMessage(const json& message) {
+    if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
+        throw BadField{"Each message needs a 'role'."};
+    const auto has = [&](const char* field) { return message.contains(field) && !message[field].is_null(); };
+    if (!message.contains("content") && !has("tool_calls") && !has("function_call"))
+        throw BadField{"Each message needs a 'content'."};
+    api::DialogMessage out;
+    out.role = message["role"].get<std::string>();
+    const json content = message.contains("content") ? message["content"] : json();
+    out.content = contentText(content);
+    if (message != json{{"role", out.role}, {"content", out.content}} || message.begin().key() != "role")
+        out.fields = message.dump();
+    return out;
 }
 
 } // namespace
 
 Result<api::DialogPrompt> parseMessages(const json& messages) {
-    const auto wrong = [](const std::string& sentence) { return fail(ErrorCode::InvalidArgument, sentence); };
     if (!messages.is_array() || messages.empty())
-        return wrong("'messages' must be a list of {role, content}.");
+        return fail(ErrorCode::InvalidArgument, "'messages' must be a list of {role, content}.");
     api::DialogPrompt dialog;
-    for (const json& message : messages) {
-        if (!message.is_object() || !message.contains("role") || !message["role"].is_string() ||
-            !message.contains("content"))
-            return wrong("Each message needs a 'role' and a 'content'.");
-        for (const char* calls : {"tool_calls", "function_call"}) // left out, they would silently change the dialog
-            if (const auto call = message.find(calls); call != message.end() && !call->is_null() && !call->empty())
-                return wrong(std::string("Messages with '") + calls + "' are not supported yet; write them as text.");
-        api::DialogMessage out;
-        out.role = message["role"].get<std::string>();
-        const json& content = message["content"];
-        if (content.is_string()) {
-            out.content = content.get<std::string>();
-        } else if (content.is_array()) {
-            for (const json& part : content) {
-                if (!part.is_object() || part.value("type", json()) != "text" || !part.contains("text") ||
-                    !part["text"].is_string())
-                    return wrong("Only parts of type 'text' are supported in a message's content.");
-                out.content += part["text"].get<std::string>();
-            }
-        } else if (!content.is_null()) { // null: a message without text
-            return wrong("A message's 'content' must be text or a list of text parts.");
-        }
-        dialog.messages.push_back(std::move(out));
+    try {
+        for (const json& message : messages)
+            dialog.messages.push_back(dialogMessage(message));
+    } catch (const BadField& error) {
+        return fail(ErrorCode::InvalidArgument, error.message);
     }
     return dialog;
 }
@@ -222,6 +244,8 @@ Result<GenerateLine> parseGenerateLine(const json& line, const GenerateLine& def
             reader->second(out, field, value);
         }
         checkPromptCount(line);
+        if (auto* dialog = std::get_if<api::DialogPrompt>(&out.prompt))
+            dialog->variables = out.variables;
     } catch (const BadField& error) {
         return fail(ErrorCode::InvalidArgument, error.message);
     }

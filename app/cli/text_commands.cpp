@@ -10,6 +10,8 @@
 #include "engine/model/gguf_file.h"
 #include "engine/model/jinja/json_value.h"
 #include "engine/model/model_file.h"
+#include "engine/model/template_json.h"
+#include "engine/model/template_library.h"
 #include "engine/model/tokenizer.h"
 #include "engine/model/unicode.h"
 #include "engine/model/vocabulary_gguf.h"
@@ -206,7 +208,7 @@ struct RenderJob {
     std::string noTemplate = "Give a template in the line, or --model or --template."; ///< why there is none
     OrderedJson messages;
     OrderedJson variables = OrderedJson::object();
-    OrderedJson modelVariables = OrderedJson::object(); ///< bos_token, eos_token: only for the model's own template
+    std::shared_ptr<const model::Vocabulary> vocabulary; ///< its token texts: only for the model's own template
     bool addGenerationPrompt = true;
     std::tm now{};
 };
@@ -217,13 +219,15 @@ Result<json> render(const RenderJob& job) {
                                         "\"content\": \"Hello\"}]."));
     if (!job.variables.is_object())
         return tl::unexpected(wrongLine("The template's variables must be a JSON object."));
-    OrderedJson variables = job.modelVariables;
-    variables.update(job.variables);
+    auto variables = model::templateVariables(job.variables);
+    if (!variables)
+        return tl::unexpected(variables.error());
     model::TemplateInput input;
+    input.variables = std::move(*variables);
+    if (job.vocabulary)
+        model::addSpecialTexts(*job.vocabulary, input.variables);
     try {
         input.messages = model::jinja::valueFromJson(job.messages, true);
-        for (const auto& [name, value] : variables.items())
-            input.variables.emplace_back(name, model::jinja::valueFromJson(value, false));
     } catch (const model::jinja::Failure& failure) {
         return tl::unexpected(wrongLine(std::string("The chat cannot be used: ") + failure.what() + "."));
     }
@@ -258,7 +262,7 @@ Result<json> renderLine(RenderJob job, LineFields& fields) {
         if (!compiled)
             return tl::unexpected(compiled.error());
         job.chatTemplate = std::move(*compiled);
-        job.modelVariables = OrderedJson::object();
+        job.vocabulary.reset();
     }
     if (!job.chatTemplate)
         return tl::unexpected(Error{ErrorCode::Template, job.noTemplate});
@@ -293,30 +297,19 @@ RenderJob jobFromOptions(const RenderOptions& o) {
     job.addGenerationPrompt = !o.noGenerationPrompt;
     job.now = model::localTimeNow();
     if (!o.model.empty()) {
-        const model::Vocabulary vocabulary = valueOrThrow(readVocabulary(o.model));
-        auto compiled = model::ChatTemplate::compile(vocabulary.chatTemplate);
-        if (vocabulary.chatTemplate.empty())
+        job.vocabulary = std::make_shared<const model::Vocabulary>(valueOrThrow(readVocabulary(o.model)));
+        auto compiled = model::ChatTemplate::compile(job.vocabulary->chatTemplate);
+        if (job.vocabulary->chatTemplate.empty())
             job.noTemplate = "'" + o.model + "' has no chat template; give one with --template.";
         else if (compiled)
             job.chatTemplate = std::move(*compiled);
         else
             job.noTemplate = compiled.error().message; // lines may bring their own
-        const auto text = [&](TokenId id) {
-            return model::toValidUtf8(vocabulary.tokens[static_cast<std::size_t>(id)]);
-        };
-        if (vocabulary.bos)
-            job.modelVariables["bos_token"] = text(*vocabulary.bos);
-        if (vocabulary.eos)
-            job.modelVariables["eos_token"] = text(*vocabulary.eos);
     } else if (!o.templateFile.empty()) {
         job.chatTemplate = valueOrThrow(model::ChatTemplate::compile(readTextFile(o.templateFile)));
     }
-    if (!o.variablesFile.empty()) {
-        const OrderedJson variables = readJsonFile<OrderedJson>(o.variablesFile);
-        if (!variables.is_object())
-            throw CommandError("'" + o.variablesFile + "' must hold a JSON object of template variables.");
-        job.variables.update(variables);
-    }
+    if (!o.variablesFile.empty())
+        job.variables.update(readVariables(o.variablesFile));
     return job;
 }
 

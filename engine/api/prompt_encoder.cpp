@@ -3,6 +3,7 @@
 
 #include "engine/base/thinking.h"
 #include "engine/model/detokenizer.h"
+#include "engine/model/template_json.h"
 #include "engine/model/template_library.h"
 
 namespace kvscope::api {
@@ -122,13 +123,32 @@ model::ChatMessage PromptEncoder::asWritten(const DialogMessage& message) const 
     return out;
 }
 
-Result<EncodedPrompt> PromptEncoder::encodeMessages(const DialogPrompt& dialog, std::size_t count) const {
+Result<model::DialogInput> PromptEncoder::dialogInput(const DialogPrompt& dialog, std::size_t count) const {
     model::DialogInput input;
-    for (std::size_t i = 0; i < count; ++i)
-        input.messages.push_back(asWritten(dialog.messages[i]));
+    for (std::size_t i = 0; i < count; ++i) {
+        const DialogMessage& message = dialog.messages[i];
+        input.messages.push_back(asWritten(message));
+        if (message.fields.empty())
+            continue;
+        if (auto set = model::setMessageFields(message.fields, message.content, static_cast<std::int32_t>(i),
+                                               input.messages.back());
+            !set)
+            return tl::unexpected(set.error());
+    }
+    auto variables = model::templateVariables(dialog.variables);
+    if (!variables)
+        return tl::unexpected(variables.error());
+    input.variables = std::move(*variables);
     input.addGenerationPrompt = dialog.addGenerationPrompt || dialog.continueLast;
     input.now = model::localTimeNow();
-    auto encoded = (*m_dialogs)->encode(input);
+    return input;
+}
+
+Result<EncodedPrompt> PromptEncoder::encodeMessages(const DialogPrompt& dialog, std::size_t count) const {
+    const auto input = dialogInput(dialog, count);
+    if (!input)
+        return tl::unexpected(input.error());
+    auto encoded = (*m_dialogs)->encode(*input);
     if (!encoded && encoded.error().code == ErrorCode::Template)
         return fail(ErrorCode::Template, "This model's chat template does not take this chat: \"" +
                                              encoded.error().message +

@@ -55,6 +55,7 @@ private:
     Result<EncodedPrompt> encodeMessages(const DialogPrompt& dialog, std::size_t count) const;
     Result<std::vector<TokenId>> idsOfUnfinished(const DialogMessage& answer) const;
     model::ChatMessage asWritten(const DialogMessage& message) const;
+    Result<model::DialogInput> dialogInput(const DialogPrompt& dialog, std::size_t count) const;
     std::string wholeText(const std::vector<TokenId>& ids) const;
 
     std::shared_ptr<const model::Tokenizer> m_tokenizer;

@@ -42,6 +42,10 @@ struct DialogMessage {
     /// Of an answer: what the model thought before it, kept apart from the content. The template gets both, and decides
     /// what of it the model reads again.
     std::string thinking{};
+    /// The message as the template is to see it, where that is more than role and content: a JSON object with tool
+    /// calls, the id of the call that it answers, a content in parts, ... Its role is the one above; its text is the
+    /// content above. All of it is data: control tokens in it stay text. Empty = role and content.
+    std::string fields{};
 };
 
 /// What was done to a dialog so that the model's chat template could take it. The messages stay as they are.
@@ -59,6 +63,9 @@ struct DialogPrompt {
     /// answer (random numbers, penalties, stop strings, characters of several tokens) goes on as if it had never been
     /// cut off: Answer::text and tokenIds are those of the whole answer, `maxTokens` counts the new ones.
     bool continueLast = false;
+    /// Further variables of the template, a JSON object: {"tools": [...], "enable_thinking": false}. Data like the
+    /// messages. Empty = none.
+    std::string variables{};
 };
 struct TextPrompt {
     std::string text; ///< raw: BOS if the file asks for it, control tokens are not parsed

@@ -164,8 +164,29 @@ Result<Rendering> DialogEncoder::render(const DialogInput& input, const DialogTu
     return rendering;
 }
 
-/// The first way in which the template takes the dialog and leaves nothing out; else the first way that it takes.
+/// A content in parts, or none at all, is more than some templates know: they get its text. Nothing else changes, so
+/// messages with tool calls keep them.
 Result<DialogEncoder::Given> DialogEncoder::give(const DialogInput& input) const {
+    auto given = giveAsItIs(input);
+    if (given)
+        return given;
+    DialogInput plain = input;
+    bool changed = false;
+    for (ChatMessage& message : plain.messages) {
+        for (auto& [key, value] : message.fields)
+            if (key.asString()->bytes() == "content" && (value.asList() != nullptr || message.onlyText)) {
+                changed = changed || !value.isUndefined();
+                value = Value();
+            }
+    }
+    if (!changed)
+        return given;
+    auto again = giveAsItIs(plain);
+    return again ? std::move(again) : std::move(given);
+}
+
+/// The first way in which the template takes the dialog and leaves nothing out; else the first way that it takes.
+Result<DialogEncoder::Given> DialogEncoder::giveAsItIs(const DialogInput& input) const {
     const std::size_t count = input.messages.size() - (input.continueLast ? 1 : 0);
     std::optional<Given> incomplete;
     std::optional<Error> refused;

@@ -26,6 +26,10 @@ struct ChatMessage {
     /// For an answer: the ids that it was generated as. Empty = none are known.
     std::vector<TokenId> tokens;
     std::string opener{}; ///< stands before the content, as if the template had written it: the begin of a thought
+    /// What the template sees of it, in this order, where that is more than the role and a text (see setMessageFields);
+    /// an undefined value stands for the content above. Empty = role and content.
+    std::vector<std::pair<jinja::Value, jinja::Value>> fields{};
+    bool onlyText = true; ///< `fields` has nothing but role and content, so that it can be joined with another message
 };
 
 struct DialogInput {
@@ -92,6 +96,7 @@ private:
     struct Reuse;
     struct Given;
     Result<Given> give(const DialogInput& input) const;
+    Result<Given> giveAsItIs(const DialogInput& input) const;
     Result<Rendering> render(const DialogInput& input, const DialogTurns& turns, std::size_t count) const;
     jinja::Variables withSpecialTexts(jinja::Variables variables) const;
     std::vector<Reuse> findReuse(const DialogInput& input, const jinja::Text& text) const;

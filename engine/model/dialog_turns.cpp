@@ -21,12 +21,14 @@ constexpr const char* kAssistant = "assistant";
 bool moveSystem(std::vector<DialogTurn>& turns) {
     DialogTurn system;
     const auto rest = std::find_if(turns.begin(), turns.end(), [](const DialogTurn& t) { return t.role != kSystem; });
-    for (auto turn = turns.begin(); turn != rest; ++turn)
+    for (auto turn = turns.begin(); turn != rest; ++turn) {
         system.messages.insert(system.messages.end(), turn->messages.begin(), turn->messages.end());
+        system.onlyText = system.onlyText && turn->onlyText;
+    }
     turns.erase(turns.begin(), rest);
-    if (system.messages.empty())
+    if (system.messages.empty() || !system.onlyText)
         return false;
-    if (turns.empty() || turns.front().role != kUser)
+    if (turns.empty() || turns.front().role != kUser || !turns.front().onlyText)
         turns.insert(turns.begin(), DialogTurn{kUser, {}});
     turns.front().messages.insert(turns.front().messages.begin(), system.messages.begin(), system.messages.end());
     return true;
@@ -35,7 +37,7 @@ bool moveSystem(std::vector<DialogTurn>& turns) {
 bool joinNeighbours(std::vector<DialogTurn>& turns) {
     std::vector<DialogTurn> joined;
     for (DialogTurn& turn : turns) {
-        if (joined.empty() || joined.back().role != turn.role) {
+        if (joined.empty() || joined.back().role != turn.role || !joined.back().onlyText || !turn.onlyText) {
             joined.push_back(std::move(turn));
             continue;
         }
@@ -60,7 +62,7 @@ bool addEmptyUser(std::vector<DialogTurn>& turns) {
 std::vector<DialogTurns> waysToGive(const std::vector<ChatMessage>& messages, std::size_t count) {
     DialogTurns plain;
     for (std::size_t i = 0; i < count; ++i)
-        plain.turns.push_back({messages[i].role, {static_cast<std::int32_t>(i)}});
+        plain.turns.push_back({messages[i].role, {static_cast<std::int32_t>(i)}, messages[i].onlyText});
     struct Change {
         DialogAdaptation name;
         bool (*make)(std::vector<DialogTurn>&);
@@ -96,8 +98,15 @@ Value turnsValue(const DialogTurns& turns, const std::vector<ChatMessage>& messa
             content.append(message.opener);
             content.appendMarked(message.content, index);
         }
-        list.push_back(Value::dict({{Value::string("role"), Value::string(turn.role)},
-                                    {Value::string("content"), Value::string(std::move(content))}}));
+        std::vector<std::pair<Value, Value>> fields;
+        if (turn.messages.size() == 1)
+            fields = messages[static_cast<std::size_t>(turn.messages.front())].fields;
+        if (fields.empty())
+            fields = {{Value::string("role"), Value::string(turn.role)}, {Value::string("content"), Value()}};
+        for (auto& [key, value] : fields)
+            if (value.isUndefined())
+                value = Value::string(content);
+        list.push_back(Value::dict(std::move(fields)));
     }
     return Value::list(std::move(list));
 }

@@ -26,6 +26,7 @@ enum class DialogAdaptation {
 struct DialogTurn {
     std::string role;
     std::vector<std::int32_t> messages; ///< indices, ascending; none = an empty turn
+    bool onlyText = true;               ///< may be joined with others: nothing but their text would be lost
 };
 
 struct DialogTurns {

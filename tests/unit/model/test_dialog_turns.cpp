@@ -2,8 +2,10 @@
 //
 // Templates that refuse what a chat can be, and how a template ends an answer.
 #include <QTest>
+#include <algorithm>
 
 #include "engine/model/dialog.h"
+#include "engine/model/template_json.h"
 
 using namespace kvscope;
 using namespace kvscope::model;
@@ -73,6 +75,44 @@ class TestDialogTurns : public QObject {
     Q_OBJECT
 
 private slots:
+    /// A tool's result belongs to its call: joined with another or moved, it would lose it.
+    void whatIsMoreThanATextIsNeverJoined() {
+        ChatMessage result{"tool", "21", {}};
+        QVERIFY(setMessageFields(R"({"role": "tool", "content": "21", "tool_call_id": "c"})", "21", 1, result));
+        QVERIFY(!result.onlyText);
+        const std::vector<ChatMessage> messages{
+            {"user", "a", {}}, result, result, {"user", "b", {}}, {"user", "c", {}}};
+        for (const DialogTurns& way : waysToGive(messages, messages.size())) {
+            const auto results = std::count_if(way.turns.begin(), way.turns.end(),
+                                               [](const DialogTurn& turn) { return turn.role == "tool"; });
+            QCOMPARE(results, 2);
+        }
+        const auto joined = waysToGive(messages, messages.size()).at(1);
+        QCOMPARE(joined.turns.size(), std::size_t(4)); // b and c are only text
+    }
+
+    void fieldsKeepTheirOrderAndTheTextOfTheMessage() {
+        ChatMessage answer{"assistant", "Yes.", {}};
+        QVERIFY(setMessageFields(R"({"content": "Yes.", "role": "assistant", "name": "n"})", "Yes.", 0, answer));
+        DialogTurns turns;
+        turns.turns = {{"assistant", {0}, false}};
+        QCOMPARE(jinja::toText(turnsValue(turns, {answer})).bytes(),
+                 std::string("[{'content': 'Yes.', 'role': 'assistant', 'name': 'n'}]"));
+        ChatMessage parts{"user", "ab", {}};
+        QVERIFY(setMessageFields(R"({"role": "user", "content": [{"text": "a"}, {"text": "b"}]})", "ab", 0, parts));
+        QVERIFY(parts.onlyText);
+        QCOMPARE(jinja::toText(turnsValue(turns, {parts})).bytes(),
+                 std::string("[{'role': 'user', 'content': [{'text': 'a'}, {'text': 'b'}]}]"));
+        for (const char* wrong : {"", "[]", "{\"role\": \"system\"}", "{\"role\": 1}"}) {
+            ChatMessage message{"user", "a", {}};
+            const auto set = setMessageFields(wrong, "a", 0, message);
+            QVERIFY(!set && set.error().code == ErrorCode::InvalidArgument);
+        }
+        QVERIFY(!templateVariables(std::string("{\"messages\": 1}")).has_value());
+        QVERIFY(!templateVariables(std::string(500, '[')).has_value());
+        QCOMPARE(templateVariables(std::string()).value().size(), std::size_t(0));
+    }
+
     void theLeastChangeThatWorks_data() {
         QTest::addColumn<QString>("source");
         QTest::addColumn<std::vector<ChatMessage>>("messages");
