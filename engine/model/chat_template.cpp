@@ -1,25 +1,39 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/model/chat_template.h"
 
-#include <algorithm>
 #include <new>
+#include <stdexcept>
+#include <unordered_map>
 #include <utility>
 
+#include "engine/model/gguf_types.h"
 #include "engine/model/jinja/parser.h"
 
 namespace kvscope::model {
+
+namespace {
+
+constexpr std::size_t kMostReason = 300; ///< characters: names in it are as long as the template likes
+
+} // namespace
 
 ChatTemplate::ChatTemplate(std::string source, jinja::Statements statements)
     : m_source(std::move(source))
     , m_statements(std::move(statements)) {}
 
 Result<std::shared_ptr<const ChatTemplate>> ChatTemplate::compile(std::string source) {
+    constexpr std::size_t kMostSource = std::size_t(1) << 20; // the longest real ones have some 60 KiB
+    if (source.size() > kMostSource)
+        return fail(ErrorCode::Template, "The chat template cannot be used: it is longer than " +
+                                             std::to_string(kMostSource >> 20) + " MiB.");
     try {
         jinja::Statements statements = jinja::parseTemplate(source);
         return std::shared_ptr<const ChatTemplate>(new ChatTemplate(std::move(source), std::move(statements)));
     } catch (const jinja::SyntaxFailure& failure) {
         return fail(ErrorCode::Template, "The chat template cannot be used: line " + std::to_string(failure.line()) +
-                                             ": " + failure.what() + ".");
+                                             ": " + forSentence(failure.what(), kMostReason) + ".");
+    } catch (const std::bad_alloc&) {
+        return fail(ErrorCode::OutOfMemory, "There is not enough memory to read the chat template.");
     }
 }
 
@@ -32,21 +46,21 @@ Result<Rendering> ChatTemplate::render(const TemplateInput& input, const jinja::
         Rendering rendering;
         rendering.text = std::move(output.text);
         if (const jinja::ListData* messages = input.messages.asList()) {
-            for (const jinja::ItemSpan& span : output.items) {
-                const auto& items = messages->items;
-                const auto found = std::find_if(items.begin(), items.end(), [&](const jinja::Value& message) {
-                    return message.asDict() == span.item;
-                });
-                if (found != items.end())
-                    rendering.messages.push_back(
-                        {static_cast<std::int32_t>(found - items.begin()), span.begin, span.end});
-            }
+            std::unordered_map<const jinja::DictData*, std::int32_t> indices;
+            std::int32_t index = 0;
+            for (const jinja::Value& message : messages->items)
+                indices.emplace(message.asDict(), index++);
+            for (const jinja::ItemSpan& span : output.items)
+                if (const auto found = indices.find(span.item); found != indices.end())
+                    rendering.messages.push_back({found->second, span.begin, span.end});
         }
         return rendering;
     } catch (const jinja::Raised& raised) {
         return fail(ErrorCode::Template, raised.what());
     } catch (const jinja::Failure& failure) {
-        return fail(ErrorCode::Template, std::string("The chat template failed: ") + failure.what() + ".");
+        return fail(ErrorCode::Template, "The chat template failed: " + forSentence(failure.what(), kMostReason) + ".");
+    } catch (const std::length_error&) {
+        return fail(ErrorCode::Template, "The chat template failed: it makes a text of impossible length.");
     } catch (const std::bad_alloc&) {
         return fail(ErrorCode::OutOfMemory, "There is not enough memory to render the chat template.");
     }

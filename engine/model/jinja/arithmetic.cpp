@@ -13,7 +13,7 @@ namespace {
 [[noreturn]] void unsupported(std::string_view op, const Value& left, const Value& right) {
     for (const Value* value : {&left, &right})
         if (const Undefined* undefined = value->asUndefined())
-            throw Failure(undefined->what);
+            throw Failure(undefined->what());
     throw Failure("unsupported operand type(s) for " + std::string(op) + ": '" + left.typeName() + "' and '" +
                   right.typeName() + "'");
 }
@@ -95,9 +95,10 @@ Value repeated(Runtime& runtime, const Value& what, std::int64_t times) {
     times = std::max<std::int64_t>(times, 0);
     if (const Text* text = what.asString()) {
         // Charged before it is made: the result may be huge.
-        runtime.charge(text->size() == 0
-                           ? 0
-                           : static_cast<std::size_t>(checkedProduct(static_cast<std::int64_t>(text->size()), times)));
+        const auto bytes = static_cast<std::size_t>(checkedProduct(static_cast<std::int64_t>(text->size()), times));
+        if (bytes > kMaxTextBytes)
+            throw Failure("it makes a text of more than " + std::to_string(kMaxTextBytes >> 20) + " MiB");
+        runtime.charge(bytes);
         Text out;
         for (std::int64_t i = 0; i < times && !text->empty(); ++i)
             out.append(*text);

@@ -104,6 +104,7 @@ struct Statement {
     std::vector<Branch> branches;
     std::vector<Parameter> parameters;
     std::vector<std::pair<Target, ExpressionPtr>> assignments;
+    bool recursive = false; ///< For: `loop(items)` runs it again
 };
 
 } // namespace kvscope::model::jinja

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include <utf8proc.h>
@@ -71,6 +72,22 @@ std::size_t lastCharacter(std::string_view text) {
 }
 
 } // namespace
+
+std::size_t findBytes(std::string_view text, std::string_view wanted, std::size_t from) {
+    if (from > text.size())
+        return std::string_view::npos;
+    if (wanted.empty())
+        return from;
+    const void* found = ::memmem(text.data() + from, text.size() - from, wanted.data(), wanted.size());
+    return found == nullptr ? std::string_view::npos
+                            : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+}
+
+std::size_t findLastBytes(std::string_view text, std::string_view wanted) {
+    const std::string mirrored(text.rbegin(), text.rend());
+    const std::size_t at = findBytes(mirrored, std::string(wanted.rbegin(), wanted.rend()));
+    return at == std::string_view::npos ? at : text.size() - at - wanted.size();
+}
 
 std::vector<std::size_t> characterOffsets(std::string_view text) {
     std::vector<std::size_t> offsets;
@@ -144,7 +161,8 @@ Text replaced(const Text& text, const Text& from, const Text& to, std::int64_t m
     Text out;
     std::size_t done = 0;
     std::int64_t count = 0;
-    const auto wanted = [&] { return most < 0 || count < most; };
+    // What is too long is refused for its size.
+    const auto wanted = [&] { return (most < 0 || count < most) && out.size() <= kMaxTextBytes; };
     if (from.empty()) { // between all characters, as Python does
         for (const std::size_t offset : characterOffsets(bytes)) {
             if (!wanted())
@@ -155,13 +173,11 @@ Text replaced(const Text& text, const Text& from, const Text& to, std::int64_t m
             ++count;
         }
     } else {
-        for (std::size_t at = 0; wanted() && (at = bytes.find(from.bytes(), at)) != std::string::npos; ++count) {
+        for (std::size_t at = 0; wanted() && (at = findBytes(bytes, from.bytes(), at)) != std::string::npos; ++count) {
             out.append(text.substr(done, at - done));
             out.append(to);
             at += from.size();
             done = at;
-            if (out.size() > kMaxTextBytes)
-                break; // refused for its size anyway
         }
     }
     out.append(text.substr(done));

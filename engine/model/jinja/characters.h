@@ -22,10 +22,16 @@ std::string upperCase(std::string_view text);
 std::string lowerCase(std::string_view text);
 bool isCased(char32_t c);
 
+/// Where `wanted` stands first at or behind `from`, or last; npos = nowhere. In linear time, unlike those of
+/// std::string: both texts are the template's.
+std::size_t findBytes(std::string_view text, std::string_view wanted, std::size_t from = 0);
+std::size_t findLastBytes(std::string_view text, std::string_view wanted);
+
 /// str.strip(): `characters` empty = white space.
 enum class Side { Left, Right, Both };
 Text stripped(const Text& text, Side side, std::string_view characters);
-/// str.replace(): `most` < 0 = all; an empty `from` stands between all characters.
+/// str.replace(): `most` < 0 = all; an empty `from` stands between all characters. Ends early where the text becomes
+/// longer than kMaxTextBytes.
 Text replaced(const Text& text, const Text& from, const Text& to, std::int64_t most);
 
 } // namespace kvscope::model::jinja

@@ -27,6 +27,10 @@ const Value* Scope::find(std::string_view name) const {
 }
 
 Value Evaluator::lookUp(const std::string& name, const ScopePtr& scope) {
+    std::size_t variables = 0; // looked at one after the other
+    for (const Scope* around = scope.get(); around != nullptr; around = around->parent.get())
+        variables += around->variables.size();
+    m_runtime.step(static_cast<std::int64_t>(variables / kVariablesPerStep));
     if (const Value* found = scope->find(name))
         return *found;
     Value global = findGlobal(name);
@@ -133,14 +137,17 @@ Value Evaluator::sign(const Expression& e, const ScopePtr& scope) {
     if (const double* real = value.asReal())
         return Value::real(negate ? -*real : *real);
     if (value.isUndefined())
-        throw Failure(value.asUndefined()->what);
+        throw Failure(value.asUndefined()->what());
     throw Failure(std::string("bad operand type for unary ") + (negate ? "-" : "+") + ": '" + value.typeName() + "'");
 }
 
 Value Evaluator::concat(const Expression& e, const ScopePtr& scope) {
     Text out;
-    for (const ExpressionPtr& operand : e.operands)
+    for (const ExpressionPtr& operand : e.operands) {
         out.append(toText(evaluate(*operand, scope)));
+        if (out.size() > kMaxTextBytes) // refused at once: one long text may stand there a thousand times
+            break;
+    }
     return m_runtime.text(std::move(out));
 }
 
@@ -194,11 +201,16 @@ Value Evaluator::call(const Expression& e, const ScopePtr& scope, const Value* c
     if (caller != nullptr)
         given.named.emplace_back("caller", *caller);
     if (callee.isUndefined())
-        throw Failure(callee.asUndefined()->what);
+        throw Failure(callee.asUndefined()->what());
+    const Runtime::Level level(m_runtime);
+    if (const LoopData* loop = callee.asLoop(); loop != nullptr && loop->again) {
+        if (given.positional.size() != 1 || !given.named.empty())
+            throw Failure("a recursive loop is called with the items of the next level");
+        return loop->again(given.positional.front());
+    }
     const Function* function = callee.asFunction();
     if (function == nullptr)
         throw Failure(std::string("'") + callee.typeName() + "' object is not callable");
-    const Runtime::Level level(m_runtime);
     return function->call(m_runtime, given);
 }
 

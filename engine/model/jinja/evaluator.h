@@ -12,6 +12,9 @@
 
 namespace kvscope::model::jinja {
 
+/// Variables that are looked at in about the time of one step.
+inline constexpr std::size_t kVariablesPerStep = 16;
+
 /// Variables of one block. Names not found here are looked up in the blocks around.
 struct Scope {
     std::vector<std::pair<std::string, Value>> variables;

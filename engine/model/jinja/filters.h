@@ -15,6 +15,8 @@ struct FilterEntry {
 
 /// Filters that make a string or a number of one value.
 std::span<const FilterEntry> scalarFilters();
+/// Filters that lay text out or escape it.
+std::span<const FilterEntry> textFilters();
 /// Filters over sequences and dicts.
 std::span<const FilterEntry> sequenceFilters();
 

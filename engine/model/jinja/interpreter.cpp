@@ -96,8 +96,8 @@ private:
     }
 
     /// The items that the loop's own condition lets through, so that loop.length and loop.last count only those.
-    std::vector<Value> loopItems(const Statement& statement, const ScopePtr& scope) {
-        std::vector<Value> items = iterate(m_runtime, evaluate(*statement.expression, scope));
+    std::vector<Value> loopItems(const Statement& statement, const Value& value, const ScopePtr& scope) {
+        std::vector<Value> items = iterate(m_runtime, value);
         if (!statement.condition)
             return items;
         std::vector<Value> kept;
@@ -110,20 +110,34 @@ private:
         return kept;
     }
 
-    /// What a loop remembered may be the loop itself: a circle, to be broken.
+    /// What a loop remembered may be the loop itself, and what it repeats holds its scope: circles, to be broken.
     struct LoopEnd {
         LoopData& loop;
-        ~LoopEnd() { loop.lastChanged.reset(); }
+        ~LoopEnd() {
+            loop.lastChanged.reset();
+            loop.again = nullptr;
+        }
     };
 
     Flow runFor(const Statement& statement, const ScopePtr& scope, Text& out) {
-        std::vector<Value> items = loopItems(statement, scope);
+        return runLoop(statement, evaluate(*statement.expression, scope), 1, scope, out);
+    }
+
+    /// `depth`: 1, or how often a recursive loop stands inside of itself.
+    Flow runLoop(const Statement& statement, const Value& value, std::size_t depth, const ScopePtr& scope, Text& out) {
+        std::vector<Value> items = loopItems(statement, value, scope);
         if (items.empty())
             return runAll(statement.orElse, scope, out);
         const auto loop = std::make_shared<LoopData>();
         loop->items = Value::list(std::move(items)).sharedList();
-        loop->depth = ++m_loopDepth;
+        loop->depth = depth;
         const LoopEnd end{*loop}; // also when the rendering fails
+        if (statement.recursive)
+            loop->again = [this, &statement, depth, scope](const Value& below) {
+                Text text;
+                runLoop(statement, below, depth + 1, scope, text);
+                return m_runtime.text(std::move(text));
+            };
         for (; loop->index0 < loop->items->items.size(); ++loop->index0) {
             m_runtime.step();
             const Value& item = loop->items->items[loop->index0];
@@ -137,7 +151,6 @@ private:
             if (flow == Flow::Break)
                 break;
         }
-        --m_loopDepth;
         return Flow::On;
     }
 
@@ -184,6 +197,9 @@ private:
         if (arguments.positional.size() > statement.parameters.size())
             throw Failure("macro '" + name + "' takes not more than " + std::to_string(statement.parameters.size()) +
                           " argument(s)");
+        // Names are looked for one after the other.
+        m_runtime.step(static_cast<std::int64_t>((arguments.named.size() + statement.parameters.size()) *
+                                                 statement.parameters.size() / kVariablesPerStep));
         std::vector<std::optional<Value>> given(statement.parameters.size());
         std::move(arguments.positional.begin(), arguments.positional.end(), given.begin());
         for (auto& [key, value] : arguments.named) {
@@ -215,6 +231,7 @@ private:
             for (std::size_t i = 0; i < items.size(); ++i)
                 assign(target.parts[i], items[i], scope);
         } else if (target.attribute.empty()) {
+            m_runtime.step(static_cast<std::int64_t>(scope->variables.size() / kVariablesPerStep));
             scope->set(target.name, value);
         } else {
             NamespaceData* space = m_evaluator.lookUp(target.name, scope).asNamespace();
@@ -228,7 +245,6 @@ private:
     Evaluator m_evaluator;
     ScopePtr m_global;
     Output* m_output = nullptr;
-    std::size_t m_loopDepth = 0;
 };
 
 } // namespace

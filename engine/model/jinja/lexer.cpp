@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "engine/model/unicode.h"
 
@@ -224,10 +225,25 @@ private:
         return text;
     }
 
+    /// 0x1F, 0o17, 0b11
+    void prefixedNumber(int base) {
+        const std::size_t begin = m_at + 2;
+        std::uint64_t value = 0;
+        const auto [end, error] =
+            std::from_chars(m_source.data() + begin, m_source.data() + m_source.size(), value, base);
+        m_at = static_cast<std::size_t>(end - m_source.data());
+        if (error != std::errc() || isNamePart(at()))
+            fail("a number with a prefix lacks digits, or is too large");
+        push(TokenKind::Integer, std::to_string(value));
+    }
+
     void number() {
-        const bool prefixed = at() == '0' && std::string_view("xXoObB").find(at(1)) != std::string_view::npos;
-        if (prefixed && at(1) != '\0')
-            fail("only decimal numbers are supported");
+        const std::size_t base = at() == '0' ? std::string_view("bBoOxX").find(at(1)) : std::string_view::npos;
+        if (base != std::string_view::npos && at(1) != '\0') {
+            constexpr std::array<int, 3> kBases = {2, 8, 16};
+            prefixedNumber(kBases[base / 2]);
+            return;
+        }
         std::string text = digits();
         bool real = false;
         if (at() == '.' && isDigit(at(1))) {

@@ -16,7 +16,7 @@ TestFunction findTest(std::string_view name);
 /// that would change the subject.
 Value findMethod(const Value& subject, std::string_view name);
 
-/// range, dict, namespace, raise_exception, strftime_now; undefined if it is none of them.
+/// range, dict, namespace, cycler, joiner, raise_exception, strftime_now; undefined if it is none of them.
 Value findGlobal(std::string_view name);
 
 } // namespace kvscope::model::jinja

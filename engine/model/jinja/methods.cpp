@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <memory>
+#include <utility>
 
 #include "engine/model/jinja/library.h"
 #include "engine/model/jinja/runtime.h"
@@ -33,8 +35,16 @@ Value column(Runtime& runtime, const DictData& dict, bool keys) {
     return runtime.list(std::move(items));
 }
 
+/// Values never change, so that a copy is the value itself.
+Value copyMethod(const Value& subject) {
+    return Value::function(
+        "copy", [subject](Runtime&, Arguments&) { return subject; }, subject.depth());
+}
+
 Value dictMethod(const Value& subject, std::string_view name) {
     using Call = Value (*)(Runtime&, const DictData&, Arguments&);
+    if (name == "copy")
+        return copyMethod(subject);
     Call call = nullptr;
     if (name == "items")
         call = [](Runtime& runtime, const DictData& dict, Arguments&) { return pairs(runtime, dict); };
@@ -57,6 +67,8 @@ Value dictMethod(const Value& subject, std::string_view name) {
 }
 
 Value listMethod(const Value& subject, std::string_view name) {
+    if (name == "copy" && !subject.asList()->tuple)
+        return copyMethod(subject);
     if (name != "index" && name != "count")
         return {};
     const bool index = name == "index";
@@ -133,13 +145,14 @@ Value range(Runtime& runtime, Arguments& arguments) {
 }
 
 /// `dict(a=1)` and `namespace(a=1)`, both also over an existing dict.
-std::vector<std::pair<Value, Value>> namedItems(std::string_view callee, Arguments& arguments) {
+std::vector<std::pair<Value, Value>> namedItems(Runtime& runtime, std::string_view callee, Arguments& arguments) {
     std::vector<std::pair<Value, Value>> items;
     if (arguments.positional.size() > 1 ||
         (arguments.positional.size() == 1 && arguments.positional[0].asDict() == nullptr))
         throw Failure(std::string(callee) + " takes names and at most one dict");
     if (!arguments.positional.empty())
         items = arguments.positional[0].asDict()->items;
+    runtime.step(static_cast<std::int64_t>((items.size() + arguments.named.size()) * arguments.named.size() / 16));
     for (auto& [name, value] : arguments.named) {
         const auto same = std::find_if(items.begin(), items.end(), [&name = name](const auto& item) {
             return item.first.asString() != nullptr && item.first.asString()->bytes() == name;
@@ -153,17 +166,59 @@ std::vector<std::pair<Value, Value>> namedItems(std::string_view callee, Argumen
 }
 
 Value makeDict(Runtime& runtime, Arguments& arguments) {
-    auto items = namedItems("dict", arguments);
+    auto items = namedItems(runtime, "dict", arguments);
     runtime.charge(items.size() * sizeof(Value) * 2);
     return Value::dict(std::move(items));
 }
 
 Value makeNamespace(Runtime& runtime, Arguments& arguments) {
     std::vector<std::pair<std::string, Value>> items;
-    for (auto& [key, value] : namedItems("namespace", arguments))
+    for (auto& [key, value] : namedItems(runtime, "namespace", arguments))
         items.emplace_back(needString(key, "namespace").bytes(), std::move(value));
     runtime.charge(items.size() * sizeof(Value) * 2);
     return runtime.makeNamespace(std::move(items));
+}
+
+/// `cycler('a', 'b')`: an object whose next() goes round. `current` and the two methods are its fields.
+Value makeCycler(Runtime& runtime, Arguments& arguments) {
+    if (arguments.positional.empty() || !arguments.named.empty())
+        throw Failure("at least one item has to be provided to cycler");
+    const Value items = runtime.list(std::move(arguments.positional));
+    const Value cycler = runtime.makeNamespace({});
+    // The runtime owns all namespaces to the end of the rendering.
+    NamespaceData* data = cycler.asNamespace();
+    const auto at = std::make_shared<std::size_t>(0);
+    const auto goTo = [data, at, items](std::size_t index) {
+        *at = index % items.asList()->items.size();
+        data->items[2].second = items.asList()->items[*at];
+    };
+    data->items = {{"next", Value::function(
+                                "next",
+                                [at, items, goTo](Runtime&, Arguments&) {
+                                    const Value now = items.asList()->items[*at];
+                                    goTo(*at + 1);
+                                    return now;
+                                },
+                                items.depth())},
+                   {"reset", Value::function(
+                                 "reset",
+                                 [goTo](Runtime&, Arguments&) {
+                                     goTo(0);
+                                     return Value::none();
+                                 },
+                                 items.depth())},
+                   {"current", items.asList()->items.front()}};
+    return cycler;
+}
+
+/// `joiner(', ')`: nothing at the first call, the separator at every other.
+Value makeJoiner(Runtime& runtime, Arguments& arguments) {
+    const auto bound = bind("joiner", arguments, {"sep"});
+    const Value separator = runtime.text(bound[0] ? toText(*bound[0]) : Text(", "));
+    const auto used = std::make_shared<bool>(false);
+    return Value::function("joiner", [separator, used](Runtime&, Arguments&) {
+        return std::exchange(*used, true) ? separator : Value::string("");
+    });
 }
 
 Value raise(Runtime&, Arguments& arguments) {
@@ -210,10 +265,12 @@ Value findMethod(const Value& subject, std::string_view name) {
 
 Value findGlobal(std::string_view name) {
     using Call = Value (*)(Runtime&, Arguments&);
-    constexpr std::array<std::pair<std::string_view, Call>, 5> kGlobals = {{
+    constexpr std::array<std::pair<std::string_view, Call>, 7> kGlobals = {{
         {"range", range},
         {"dict", makeDict},
         {"namespace", makeNamespace},
+        {"cycler", makeCycler},
+        {"joiner", makeJoiner},
         {"raise_exception", raise},
         {"strftime_now", formatTime},
     }};

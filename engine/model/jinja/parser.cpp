@@ -137,8 +137,7 @@ private:
         statement.expression = m_expressions.tupleOrExpression(false);
         if (m_tokens.skipName("if"))
             statement.condition = m_expressions.expression();
-        if (m_tokens.isName("recursive"))
-            m_tokens.fail("recursive loops are not supported");
+        statement.recursive = m_tokens.skipName("recursive");
         blockEnd();
         ++m_loops;
         statement.body = body({"else", "endfor"});

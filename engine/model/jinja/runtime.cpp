@@ -111,11 +111,13 @@ std::size_t lengthOf(Runtime& runtime, const Value& value) {
 namespace {
 
 [[noreturn]] void usedUndefined(const Value& value) {
-    throw Failure(value.asUndefined()->what);
+    throw Failure(value.asUndefined()->what());
 }
 
 Value missing(const Value& subject, std::string_view name) {
     const char* type = subject.typeName();
+    constexpr std::size_t kShown = 100; // a key may be megabytes
+    name = name.substr(0, kShown);
     return Value::undefined("'" + std::string(type) + " object' has no attribute '" + std::string(name) + "'");
 }
 
@@ -262,7 +264,7 @@ Value sliceOf(Runtime& runtime, const Value& subject, const Value& from, const V
 bool contains(Runtime& runtime, const Value& container, const Value& item) {
     if (const Text* text = container.asString()) {
         runtime.read(text->size());
-        return text->bytes().find(needString(item, "'in <string>'").bytes()) != std::string::npos;
+        return findBytes(text->bytes(), needString(item, "'in <string>'").bytes()) != std::string::npos;
     }
     if (const ListData* list = container.asList()) {
         runtime.step(static_cast<std::int64_t>(list->items.size()));

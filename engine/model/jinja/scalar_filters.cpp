@@ -106,7 +106,10 @@ Value json(Runtime& runtime, const Value& value, Arguments& arguments) {
     JsonStyle style;
     style.ensureAscii = bound[0] && bound[0]->truthy();
     if (bound[1] && !bound[1]->isNone()) {
+        constexpr std::int64_t kMostIndent = 1000; // blanks per level
         style.indent = needInteger(*bound[1], "indent");
+        if (*style.indent > kMostIndent)
+            throw Failure("the indent of tojson is more than " + std::to_string(kMostIndent));
         style.itemSeparator.assign(1, ',');
     }
     if (bound[2] && !bound[2]->isNone()) {
@@ -118,7 +121,7 @@ Value json(Runtime& runtime, const Value& value, Arguments& arguments) {
     }
     style.sortKeys = bound[3] && bound[3]->truthy();
     if (value.isUndefined())
-        throw Failure(value.asUndefined()->what);
+        throw Failure(value.asUndefined()->what());
     return runtime.text(toJson(value, style));
 }
 
@@ -196,7 +199,7 @@ std::span<const FilterEntry> scalarFilters() {
 }
 
 FilterFunction findFilter(std::string_view name) {
-    for (const auto filters : {scalarFilters(), sequenceFilters()}) {
+    for (const auto filters : {scalarFilters(), textFilters(), sequenceFilters()}) {
         const auto found =
             std::find_if(filters.begin(), filters.end(), [&](const FilterEntry& e) { return e.name == name; });
         if (found != filters.end())

@@ -250,7 +250,54 @@ Value groupBy(Runtime& runtime, const Value& value, Arguments& arguments) {
     return runtime.list(std::move(groups));
 }
 
+/// Rows of `linecount` items, the last one filled up.
+Value batch(Runtime& runtime, const Value& value, Arguments& arguments) {
+    const auto bound = bind("batch", arguments, {"linecount", "fill_with"});
+    const std::int64_t count = bound[0] ? needInteger(*bound[0], "batch") : 0;
+    if (count < 1)
+        throw Failure("batch needs a number of items of at least 1");
+    const std::vector<Value> items = iterate(runtime, value);
+    const auto length = static_cast<std::size_t>(count);
+    std::vector<Value> rows;
+    for (std::size_t begin = 0; begin < items.size(); begin += std::min(length, items.size() - begin)) {
+        std::vector<Value> row(items.begin() + static_cast<std::ptrdiff_t>(begin),
+                               items.begin() +
+                                   static_cast<std::ptrdiff_t>(begin + std::min(length, items.size() - begin)));
+        if (bound[1] && !bound[1]->isNone()) {
+            runtime.step(count - static_cast<std::int64_t>(row.size())); // before it is made: the row may be huge
+            runtime.charge((length - row.size()) * sizeof(Value));
+            row.resize(length, *bound[1]);
+        }
+        rows.push_back(runtime.list(std::move(row)));
+    }
+    return runtime.list(std::move(rows));
+}
+
+/// So many columns, the first ones one item longer where it does not come out even, the others filled up.
+Value sliced(Runtime& runtime, const Value& value, Arguments& arguments) {
+    const auto bound = bind("slice", arguments, {"slices", "fill_with"});
+    const std::int64_t count = bound[0] ? needInteger(*bound[0], "slice") : 0;
+    if (count < 1)
+        throw Failure("slice needs a number of parts of at least 1");
+    runtime.step(count);
+    const std::vector<Value> items = iterate(runtime, value);
+    const std::size_t least = items.size() / static_cast<std::size_t>(count);
+    const std::size_t longer = items.size() % static_cast<std::size_t>(count);
+    std::vector<Value> columns;
+    auto at = items.begin();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+        const auto end = at + static_cast<std::ptrdiff_t>(least + (i < longer ? 1 : 0));
+        std::vector<Value> column(at, end);
+        at = end;
+        if (i >= longer && bound[1] && !bound[1]->isNone())
+            column.push_back(*bound[1]);
+        columns.push_back(runtime.list(std::move(column)));
+    }
+    return runtime.list(std::move(columns));
+}
+
 constexpr std::array kFilters = {
+    FilterEntry{"batch", batch},
     FilterEntry{"count", length},
     FilterEntry{"dictsort", sortedDict},
     FilterEntry{"first", first},
@@ -268,6 +315,7 @@ constexpr std::array kFilters = {
     FilterEntry{"reverse", reversed},
     FilterEntry{"select", chosen<false, true>},
     FilterEntry{"selectattr", chosen<true, true>},
+    FilterEntry{"slice", sliced},
     FilterEntry{"sort", sorted},
     FilterEntry{"sum", sum},
     FilterEntry{"unique", unique},

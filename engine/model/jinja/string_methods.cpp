@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "engine/model/jinja/characters.h"
 #include "engine/model/unicode.h"
@@ -66,6 +67,76 @@ Value title(Runtime& runtime, const Text& s, Arguments& a) {
 Value capitalize(Runtime& runtime, const Text& s, Arguments& a) {
     bind("capitalize", a, {});
     return runtime.text(recased(s, [](bool first, bool) { return first; }));
+}
+
+Value swapCase(Runtime& runtime, const Text& s, Arguments& a) {
+    bind("swapcase", a, {});
+    return runtime.text(s.mapPieces([](std::string_view piece) {
+        std::string out;
+        for (std::size_t at = 0; at < piece.size();) {
+            const std::string_view character = piece.substr(at, decodeUtf8(piece, at).length);
+            const std::string lower = lowerCase(character);
+            out += lower == character ? upperCase(character) : lower;
+            at += character.size();
+        }
+        return out;
+    }));
+}
+
+/// Is there a cased character, and is every one of them as `change` makes it?
+template <std::string (*kChange)(std::string_view)> Value isCasedAs(Runtime&, const Text& s, Arguments& a) {
+    bind("islower and isupper", a, {});
+    const CodePoints points(view(s));
+    return Value::boolean(std::any_of(points.values.begin(), points.values.end(), isCased) &&
+                          kChange(view(s)) == view(s));
+}
+
+// ---- filling up ----
+
+/// To `width` characters with one character on the sides; `left` of what lacks goes to the left one.
+template <class Left> Value padded(Runtime& runtime, const Text& s, Arguments& a, std::string_view who, Left left) {
+    const auto bound = bind(who, a, {"width", "fillchar"});
+    const std::int64_t width = bound[0] ? needInteger(*bound[0], who) : 0;
+    const Text fill = bound[1] ? needString(*bound[1], who) : Text(" ");
+    if (characterCount(view(fill)) != 1)
+        throw Failure("the fill character must be exactly one character long");
+    if (width > static_cast<std::int64_t>(kMaxTextBytes))
+        throw Failure("it makes a text of more than " + std::to_string(kMaxTextBytes >> 20) + " MiB");
+    const std::int64_t lacks = std::max<std::int64_t>(width - static_cast<std::int64_t>(characterCount(view(s))), 0);
+    runtime.charge(static_cast<std::size_t>(lacks) * fill.size());
+    const std::int64_t before = left(lacks, width);
+    Text out;
+    for (std::int64_t i = 0; i < lacks; ++i) {
+        if (i == before)
+            out.append(s);
+        out.append(fill);
+    }
+    if (before >= lacks)
+        out.append(s);
+    return runtime.text(std::move(out));
+}
+Value center(Runtime& runtime, const Text& s, Arguments& a) {
+    // As Python: what does not come out even goes to the left in an odd width.
+    return padded(runtime, s, a, "center", [](std::int64_t n, std::int64_t width) { return n / 2 + (n & width & 1); });
+}
+Value leftJustified(Runtime& runtime, const Text& s, Arguments& a) {
+    return padded(runtime, s, a, "ljust", [](std::int64_t, std::int64_t) { return std::int64_t(0); });
+}
+Value rightJustified(Runtime& runtime, const Text& s, Arguments& a) {
+    return padded(runtime, s, a, "rjust", [](std::int64_t n, std::int64_t) { return n; });
+}
+Value zeroFilled(Runtime& runtime, const Text& s, Arguments& a) {
+    const auto bound = bind("zfill", a, {"width"});
+    if (!bound[0])
+        throw Failure("zfill lacks an argument");
+    const bool sign = !s.empty() && (view(s).front() == '-' || view(s).front() == '+');
+    Arguments inner;
+    inner.positional = {Value::integer(std::max<std::int64_t>(needInteger(*bound[0], "zfill"), 0) - (sign ? 1 : 0)),
+                        Value::string("0")};
+    const Value digits = rightJustified(runtime, s.substr(sign ? 1 : 0), inner);
+    Text out = s.substr(0, sign ? 1 : 0);
+    out.append(*digits.asString());
+    return runtime.text(std::move(out));
 }
 
 // ---- cutting ----
@@ -139,7 +210,7 @@ Ranges between(const Text& s, const Text& separator, std::int64_t most) {
     Ranges out;
     std::size_t begin = 0;
     for (std::size_t at = 0; most < 0 || static_cast<std::int64_t>(out.size()) < most;) {
-        at = bytes.find(view(separator), begin);
+        at = findBytes(bytes, view(separator), begin);
         if (at == std::string_view::npos)
             break;
         out.emplace_back(begin, at);
@@ -150,19 +221,11 @@ Ranges between(const Text& s, const Text& separator, std::int64_t most) {
 }
 
 Ranges betweenFromRight(const Text& s, const Text& separator, std::int64_t most) {
-    const std::string_view bytes = view(s);
-    Ranges out;
-    std::size_t end = bytes.size();
-    while (most < 0 || static_cast<std::int64_t>(out.size()) < most) {
-        if (end < separator.size())
-            break;
-        const std::size_t at = bytes.rfind(view(separator), end - separator.size());
-        if (at == std::string_view::npos)
-            break;
-        out.emplace_back(at + separator.size(), end);
-        end = at;
-    }
-    out.emplace_back(0, end);
+    // In the mirror the right end is the left one.
+    const auto mirrored = [](const Text& text) { return Text(std::string(view(text).rbegin(), view(text).rend())); };
+    Ranges out = between(mirrored(s), mirrored(separator), most);
+    for (auto& [begin, end] : out)
+        std::tie(begin, end) = std::pair(s.size() - end, s.size() - begin);
     std::reverse(out.begin(), out.end());
     return out;
 }
@@ -199,7 +262,7 @@ template <bool kFromRight> Value partition(Runtime& runtime, const Text& s, Argu
     const Text& separator = requiredString(bound, 0, "partition");
     if (separator.empty())
         throw Failure("empty separator");
-    const std::size_t at = kFromRight ? view(s).rfind(view(separator)) : view(s).find(view(separator));
+    const std::size_t at = kFromRight ? findLastBytes(view(s), view(separator)) : findBytes(view(s), view(separator));
     std::vector<Value> parts(3, Value::string(""));
     if (at == std::string_view::npos) {
         parts[kFromRight ? 2 : 0] = runtime.text(s);
@@ -221,8 +284,9 @@ Value join(Runtime& runtime, const Text& s, Arguments& a) {
         if (!first)
             out.append(s);
         first = false;
-        out.append(needString(item, "join"));
-        runtime.charge(s.size());
+        const Text& piece = needString(item, "join");
+        runtime.charge(s.size() + piece.size()); // before it is made: one long text may be in the list many times
+        out.append(piece);
     }
     return runtime.text(std::move(out));
 }
@@ -247,7 +311,7 @@ template <bool kAtStart> Value affix(Runtime& runtime, const Text& s, Arguments&
 template <bool kFromRight, bool kMustExist> Value find(Runtime&, const Text& s, Arguments& a) {
     const auto bound = bind("find", a, {"sub"});
     const std::string_view wanted = view(requiredString(bound, 0, "find"));
-    const std::size_t at = kFromRight ? view(s).rfind(wanted) : view(s).find(wanted);
+    const std::size_t at = kFromRight ? findLastBytes(view(s), wanted) : findBytes(view(s), wanted);
     if (at != std::string_view::npos)
         return Value::integer(static_cast<std::int64_t>(characterCount(view(s).substr(0, at))));
     if (kMustExist)
@@ -261,7 +325,7 @@ Value count(Runtime&, const Text& s, Arguments& a) {
     if (wanted.empty())
         return Value::integer(static_cast<std::int64_t>(characterCount(view(s))) + 1);
     std::int64_t found = 0;
-    for (std::size_t at = 0; (at = view(s).find(wanted, at)) != std::string_view::npos; at += wanted.size())
+    for (std::size_t at = 0; (at = findBytes(view(s), wanted, at)) != std::string_view::npos; at += wanted.size())
         ++found;
     return Value::integer(found);
 }
@@ -269,7 +333,15 @@ Value count(Runtime&, const Text& s, Arguments& a) {
 Value replace(Runtime& runtime, const Text& s, Arguments& a) {
     const auto bound = bind("replace", a, {"old", "new", "count"});
     const std::int64_t most = bound[2] && !bound[2]->isNone() ? needInteger(*bound[2], "replace") : -1;
+    runtime.step(static_cast<std::int64_t>(s.size() / 16)); // each place is a piece of its own
     return runtime.text(replaced(s, requiredString(bound, 0, "replace"), requiredString(bound, 1, "replace"), most));
+}
+
+Value isAlphanumeric(Runtime&, const Text& s, Arguments&) {
+    const CodePoints points(view(s));
+    return Value::boolean(points.size() > 0 && std::all_of(points.values.begin(), points.values.end(), [](char32_t c) {
+                              return charClass(c) == CharClass::Letter || charClass(c) == CharClass::Number;
+                          }));
 }
 
 template <CharClass kWanted> Value allOf(Runtime&, const Text& s, Arguments&) {
@@ -321,15 +393,20 @@ Value format(Runtime& runtime, const Text& s, Arguments& a) {
 
 constexpr std::array kMethods = {
     Entry{"capitalize", capitalize},
+    Entry{"center", center},
     Entry{"count", count},
     Entry{"endswith", affix<false>},
     Entry{"find", find<false, false>},
     Entry{"format", format},
     Entry{"index", find<false, true>},
+    Entry{"isalnum", isAlphanumeric},
     Entry{"isalpha", allOf<CharClass::Letter>},
     Entry{"isdigit", allOf<CharClass::Number>},
+    Entry{"islower", isCasedAs<lowerCase>},
     Entry{"isspace", allOf<CharClass::Space>},
+    Entry{"isupper", isCasedAs<upperCase>},
     Entry{"join", join},
+    Entry{"ljust", leftJustified},
     Entry{"lower", lower},
     Entry{"lstrip", strip<Side::Left>},
     Entry{"partition", partition<false>},
@@ -338,6 +415,7 @@ constexpr std::array kMethods = {
     Entry{"replace", replace},
     Entry{"rfind", find<true, false>},
     Entry{"rindex", find<true, true>},
+    Entry{"rjust", rightJustified},
     Entry{"rpartition", partition<true>},
     Entry{"rsplit", split<true>},
     Entry{"rstrip", strip<Side::Right>},
@@ -345,8 +423,10 @@ constexpr std::array kMethods = {
     Entry{"splitlines", splitLines},
     Entry{"startswith", affix<true>},
     Entry{"strip", strip<Side::Both>},
+    Entry{"swapcase", swapCase},
     Entry{"title", title},
     Entry{"upper", upper},
+    Entry{"zfill", zeroFilled},
 };
 
 const Entry* findEntry(std::string_view name) {

@@ -59,7 +59,7 @@ public:
             return order(x.size(), y.size());
         }
         if (const Undefined* undefined = a.isUndefined() ? a.asUndefined() : b.asUndefined())
-            throw Failure(undefined->what);
+            throw Failure(undefined->what());
         throw Failure(std::string("'") + a.typeName() + "' and '" + b.typeName() + "' cannot be ordered");
     }
 

@@ -37,7 +37,9 @@ inline constexpr std::size_t kMaxNesting = 200;
 inline constexpr std::size_t kMaxTextBytes = std::size_t{8} << 20;
 
 struct Undefined {
-    std::string what; ///< "'name' is undefined": the message if it is used after all
+    std::shared_ptr<const std::string> words; ///< shared by all copies; null = none
+    /// "'name' is undefined": the message if it is used after all.
+    std::string what() const { return words ? *words : std::string("a value is undefined"); }
 };
 struct None {};
 
@@ -70,6 +72,8 @@ struct LoopData {
     std::size_t index0 = 0;
     std::size_t depth = 1;
     std::optional<std::vector<Value>> lastChanged; ///< argument values of the previous loop.changed()
+    /// Of a recursive loop: what its body prints for these items, one level further down.
+    std::function<Value(const Value& items)> again{};
 };
 
 /// A value of the template language, with the semantics of Python. Copies share what is large; strings, lists and dicts
@@ -77,7 +81,9 @@ struct LoopData {
 class Value {
 public:
     Value() : m_data(Undefined{}) {}
-    static Value undefined(std::string what) { return Value(Data(Undefined{std::move(what)})); }
+    static Value undefined(std::string what) {
+        return Value(Data(Undefined{std::make_shared<const std::string>(std::move(what))}));
+    }
     static Value none() { return Value(Data(None{})); }
     static Value boolean(bool value) { return Value(Data(value)); }
     static Value integer(std::int64_t value) { return Value(Data(value)); }

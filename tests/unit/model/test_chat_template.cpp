@@ -217,11 +217,9 @@ private slots:
         row("{% block b %}{% endblock %}", "'block'");
         row("{% if false %}\n\n{{ x | frobnicate }}{% endif %}", "line 3: the filter 'frobnicate'");
         row("{{ f(*args) }}", "unpacking");
-        row("{% for a in b recursive %}{% endfor %}", "recursive");
         row("{% break %}", "outside of a loop");
         row("{% for a in b %}{% set c %}{% break %}{% endset %}{% endfor %}", "outside of a loop");
         row("{{ 'open }}", "not closed");
-        row("{{ 0x10 }}", "decimal");
         row("{# never closed", "comment");
         row("{{ a ! b }}", "'!'");
         row("{% set true = 1 %}", "cannot be assigned");
