@@ -23,6 +23,40 @@ struct ThinkingSplit {
 /// still grows: what may become a mark at its end is in neither part yet. Bytes may be any; UTF-8 stays UTF-8.
 ThinkingSplit splitThinking(std::string_view text, bool opened, bool complete = true);
 
+/// The same for a text that grows: after every `add` the parts are those of splitThinking(all that came, opened,
+/// false), and an `add` costs as much as it brings. Only where a mark has come, or what follows it in its line may say
+/// that it is none, everything is taken apart anew.
+class ThinkingStream {
+public:
+    explicit ThinkingStream(bool opened = false, std::string text = {});
+    struct Growth {
+        bool onlyMore = true;                             ///< both parts begin with what they were before
+        std::size_t thinkingBefore = 0, answerBefore = 0; ///< their bytes before
+    };
+    Growth add(std::string_view bytes);
+    const ThinkingSplit& split() const { return m_split; }
+    int wholeSplits() const { return m_wholeSplits; } ///< how often everything was taken apart
+
+private:
+    void takeApart();
+    bool decidesAnew(std::size_t old) const;
+    void look();
+
+    std::string m_raw;
+    bool m_opened = false;
+    ThinkingSplit m_split;
+    int m_wholeSplits = 0;
+    std::size_t m_last = 0;                               ///< where the open thought, or the rest of the answer, begins
+    std::size_t m_thinkingBefore = 0, m_answerBefore = 0; ///< bytes that do not come from that last part
+    bool m_afterThought = false;
+    std::size_t m_seen = 0; ///< looked at so far
+    std::size_t m_firstWord = 0,
+                m_lastWord = 0;    ///< first, and behind the last, that is no white space in the last part
+    std::size_t m_given = 0;       ///< how far the last part has gone into the split; npos = not begun
+    std::size_t m_mark = 0;        ///< behind the last mark; npos = there is none
+    bool m_tickBeforeMark = false; ///< its line has a backtick before it
+};
+
 /// Does a prompt end inside of a thought, so that its answer begins in one?
 bool endsInThought(std::string_view prompt);
 /// What a template wrote at the end of a prompt to begin a thought, white space included; empty = nothing.

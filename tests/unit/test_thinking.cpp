@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QTest>
 
+#include <random>
+
 #include "engine/base/thinking.h"
 
 using namespace kvscope;
@@ -90,6 +92,56 @@ private slots:
         QVERIFY(split.open);
         text = "x\n" + text;
         QCOMPARE(splitThinking(text, false).answer, text);
+        for (const char* unit : {"<think>a</think>", "`x` <think></think>", "``` <think>"}) { // all of it in one line
+            text.clear();
+            while (text.size() < 2'000'000)
+                text += unit;
+            const ThinkingSplit line = splitThinking(text, false);
+            QVERIFY(line.thinking.size() + line.answer.size() <= text.size());
+        }
+    }
+
+    /// Whatever comes in whatever pieces, the parts are those of the whole text.
+    void aGrowingTextIsTakenApartAsAWhole() {
+        const char* const pieces[] = {"<think>", "</think>", "[THINK]", "[/THINK]", "`",       "``",      "```", "~~~",
+                                      "\n",      "\n",       "\n",      " ",        "a",       "word ",   "<",   "<thi",
+                                      "</th",    "\t",       ">",       "> ",       "```py\n", "\xC3\xA9"};
+        std::mt19937 random(11);
+        for (int round = 0; round < 3000; ++round) {
+            std::string text;
+            for (auto n = random() % 22; n > 0; --n)
+                text += pieces[random() % std::size(pieces)];
+            const bool opened = random() % 2 == 0;
+            ThinkingStream stream(opened);
+            std::string thinking, answer;
+            for (std::size_t at = 0; at < text.size();) {
+                const std::size_t length = 1 + random() % 6;
+                const auto growth = stream.add(std::string_view(text).substr(at, length));
+                at = std::min(text.size(), at + length);
+                const ThinkingSplit& split = stream.split();
+                const ThinkingSplit whole = splitThinking(std::string_view(text).substr(0, at), opened, false);
+                QVERIFY2(split.thinking == whole.thinking && split.answer == whole.answer && split.open == whole.open,
+                         text.substr(0, at).c_str());
+                thinking = (growth.onlyMore ? thinking : "") +
+                           split.thinking.substr(growth.onlyMore ? growth.thinkingBefore : 0);
+                answer =
+                    (growth.onlyMore ? answer : "") + split.answer.substr(growth.onlyMore ? growth.answerBefore : 0);
+                QVERIFY2(thinking == split.thinking && answer == split.answer, text.substr(0, at).c_str());
+            }
+        }
+    }
+
+    void aLongAnswerIsNotTakenApartForEveryToken() {
+        ThinkingStream stream;
+        stream.add("<think>\nhm\n</think>\n\nSo: ");
+        for (int i = 0; i < 20'000; ++i)
+            stream.add(i % 9 == 0 ? "`x` < y\n" : " word");
+        QVERIFY2(stream.wholeSplits() < 12, std::to_string(stream.wholeSplits()).c_str());
+        QCOMPARE(stream.split().thinking, std::string("hm"));
+        ThinkingStream thought(true);
+        for (int i = 0; i < 20'000; ++i)
+            thought.add(i % 9 == 0 ? "`x` < y\n" : " word");
+        QCOMPARE(thought.wholeSplits(), 1);
     }
 };
 
