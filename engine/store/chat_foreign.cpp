@@ -85,8 +85,7 @@ std::string contentOf(const json& content, std::string& left) {
 }
 
 /// Why it is left out, or nothing and `m` is filled.
-std::optional<std::string> readForeign(const json& value, Message& m, std::vector<SkippedPart>& skipped,
-                                       const std::string& what) {
+std::optional<std::string> readForeign(const json& value, Message& m, SkippedParts& skipped, const std::string& what) {
     if (!value.is_object())
         return "It is not a message.";
     const std::string name = roleNameOf(value);
@@ -114,9 +113,7 @@ std::optional<std::string> readForeign(const json& value, Message& m, std::vecto
 /// Collects messages; system text goes to the conversation's prompt while nothing else has been said.
 class Collector {
 public:
-    Collector(ConversationContent& content, std::vector<SkippedPart>& skipped)
-        : m_content(content)
-        , m_skipped(skipped) {}
+    Collector(ConversationContent& content, SkippedParts& skipped) : m_content(content), m_skipped(skipped) {}
 
     /// The message's id, or that of `parent` where it was left out.
     MessageId add(const json& value, MessageId parent, const std::string& what) {
@@ -144,7 +141,7 @@ public:
 
 private:
     ConversationContent& m_content;
-    std::vector<SkippedPart>& m_skipped;
+    SkippedParts& m_skipped;
     std::unordered_map<std::int64_t, std::int64_t> m_siblings;
 };
 
@@ -162,13 +159,13 @@ bool isEmpty(const json& message) {
 }
 
 /// ChatGPT's tree: {"mapping": {id: {"message", "parent", "children"}}, "current_node"}.
-void readMapping(const json& value, Collector& collector, ConversationContent& content,
-                 std::vector<SkippedPart>& skipped) {
+void readMapping(const json& value, Collector& collector, ConversationContent& content, SkippedParts& skipped) {
     const json& mapping = value["mapping"];
     std::vector<std::pair<std::string, MessageId>> open; // nodes to visit with the message before them
     std::unordered_set<std::string> seen;
     for (const auto& [id, node] : mapping.items())
-        if (node.is_object() && textAt(node, {"parent"}).empty())
+        if (const std::string parent = node.is_object() ? textAt(node, {"parent"}) : id;
+            parent.empty() || !mapping.contains(parent)) // the first one, or one whose beginning is not in the file
             open.emplace_back(id, MessageId());
     std::reverse(open.begin(), open.end());
     const std::string current = textAt(value, {"current_node"});
@@ -218,7 +215,7 @@ bool isForeignMessage(const json& value) {
            childAt(value, {"content", "value", "text", "tool_calls"});
 }
 
-Result<ConversationContent> chatFromForeign(const json& value, std::vector<SkippedPart>& skipped) {
+Result<ConversationContent> chatFromForeign(const json& value, SkippedParts& skipped) {
     ConversationContent content;
     Conversation& c = content.conversation;
     Collector collector(content, skipped);

@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
+constexpr std::size_t kMostAttachments = 1000; ///< a window shows all of them at once
 constexpr const char* kHexDigits = "0123456789abcdef";
 
 // ---- writing ----
@@ -77,6 +78,8 @@ template <class Visit, class AnyReceipt> void visitReceipt(AnyReceipt& r, Visit 
     visit("blocks_cached_after", r.blocksCachedAfter);
     visit("block_size", r.blockSize);
     visit("diverging_token", r.divergingToken);
+    visit("diverging_turn", r.divergingTurn);
+    visit("evicted_ago_ms", r.evictedAgoMs);
     visit("queue_ms", r.queueMs);
     visit("prefill_ms", r.prefillMs);
     visit("decode_ms", r.decodeMs);
@@ -105,6 +108,9 @@ ordered_json messageToJson(const Message& m, const std::unordered_map<std::int64
     object["status"] = messageStatusName(running ? MessageStatus::Interrupted : m.status);
     putTextIfAny(object, "finish_reason", m.finishReason);
     putTextIfAny(object, "error", m.error);
+    putTextIfAny(object, "ended_by", m.endedBy);
+    for (const std::string& name : m.adaptations)
+        object["adaptations"].push_back(validUtf8(name));
     putSettings(object, m.settings);
     putTextIfAny(object, "model", m.model);
     object["created"] = m.created;
@@ -120,6 +126,7 @@ ordered_json messageToJson(const Message& m, const std::unordered_map<std::int64
         ordered_json receipt;
         visitReceipt(*m.receipt, [&](const char* name, auto value) { receipt[name] = value; });
         putText(receipt, "cause", m.receipt->cause);
+        putTextIfAny(receipt, "evicted_by", m.receipt->evictedBy);
         object["receipt"] = std::move(receipt);
     }
     putAttachments(object, "attachments", m.attachments);
@@ -164,6 +171,13 @@ std::int64_t getWhole(const json& object, const char* key, std::int64_t otherwis
         number->get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
         return otherwise;
     return number->get<std::int64_t>();
+}
+
+/// A time that no clock gives would stand at the top of every list for ever.
+WallMillis getTime(const json& object, const char* key, WallMillis otherwise) {
+    constexpr WallMillis kLatest = 4'000'000'000'000'000;
+    const std::int64_t time = getWhole(object, key, otherwise);
+    return time > 0 && time < kLatest ? time : otherwise;
 }
 
 bool getFlag(const json& object, const char* key) {
@@ -228,6 +242,7 @@ std::optional<Receipt> getReceipt(const json& object) {
         }
     });
     receipt.cause = getText(*found, "cause");
+    receipt.evictedBy = getText(*found, "evicted_by");
     return receipt;
 }
 
@@ -254,15 +269,24 @@ std::optional<std::string> readMessage(const json& object, Message& m) {
                        getFlag(object, "thinking_open")};
     m.finishReason = getText(object, "finish_reason");
     m.error = getText(object, "error");
+    m.endedBy = getText(object, "ended_by");
+    if (const auto names = object.find("adaptations"); names != object.end() && names->is_array())
+        for (const json& name : *names)
+            if (name.is_string())
+                m.adaptations.push_back(name.get<std::string>());
     m.settings = getSettings(object);
     m.model = getText(object, "model");
-    m.created = getWhole(object, "created");
+    m.created = getTime(object, "created", 0);
     m.tokens = getTokens(object);
     m.receipt = getReceipt(object);
     m.attachments = getAttachments(object, "attachments");
+    if (m.attachments.size() > kMostAttachments)
+        return "It has more than " + std::to_string(kMostAttachments) + " attachments.";
     for (const Attachment& attachment : m.attachments)
-        if (attachment.content.size() > kMostAttachmentBytes)
-            return "Its attachment '" + attachment.name + "' is larger than 1 MiB.";
+        if (attachment.content.size() > mostBytesOf(attachment))
+            return attachment.name.empty()
+                       ? "Its pasted text is larger than 64 MiB."
+                       : "Its attachment '" + validUtf8(attachment.name.substr(0, 80)) + "' is larger than 1 MiB.";
     return std::nullopt;
 }
 
@@ -294,8 +318,9 @@ ordered_json chatToJson(const ConversationContent& content) {
     putTextIfAny(object, "system_prompt", c.systemPrompt);
     putSettings(object, c.settings);
     putTextIfAny(object, "model", c.model);
-    putTextIfAny(object, "draft", c.draft);
-    putAttachments(object, "draft_attachments", c.draftAttachments);
+    const Draft begun = draftWithWaiting(c); // what waits for an answer here waits for its reader there
+    putTextIfAny(object, "draft", begun.text);
+    putAttachments(object, "draft_attachments", begun.attachments);
     if (const auto active = numbers.find(c.activeLeaf.value()); active != numbers.end())
         object["active"] = active->second;
     object["messages"] = ordered_json::array();
@@ -305,7 +330,7 @@ ordered_json chatToJson(const ConversationContent& content) {
     return object;
 }
 
-Result<ConversationContent> chatFromJson(const json& value, std::vector<SkippedPart>& skipped) {
+Result<ConversationContent> chatFromJson(const json& value, SkippedParts& skipped) {
     const auto messages = value.find("messages");
     if (!value.is_object() || messages == value.end() || !messages->is_array())
         return fail(ErrorCode::Corrupt, "It has no list of messages.");
@@ -313,8 +338,8 @@ Result<ConversationContent> chatFromJson(const json& value, std::vector<SkippedP
     Conversation& c = content.conversation;
     c.title = getText(value, "title");
     c.titleByUser = getFlag(value, "title_by_user");
-    c.created = getWhole(value, "created");
-    c.updated = getWhole(value, "updated", c.created);
+    c.created = getTime(value, "created", 0);
+    c.updated = getTime(value, "updated", c.created);
     c.systemPrompt = getText(value, "system_prompt");
     c.settings = getSettings(value);
     c.model = getText(value, "model");

@@ -5,15 +5,17 @@
 //
 //   {"title", "title_by_user", "created", "updated", "system_prompt", "settings", "model", "draft", "active",
 //    "messages": [{"id", "parent"?, "sibling"?, "role", "text", "text_hex"?, "thinking"?, "status", "finish_reason"?,
-//    "error"?,
-//                  "settings"?, "model"?, "created", "tokens"?: {"tokenizer", "ids", "end_token"?}, "receipt"?,
+//                  "error"?, "ended_by"?, "adaptations"?, "settings"?, "model"?, "created",
+//                  "tokens"?: {"tokenizer", "ids", "end_token"?}, "receipt"?,
 //                  "attachments"?: [{"name", "text", "tokens"?}]}]}
 //
 // Ids count from 1 in the order of the messages, parents first. A text that is not UTF-8 stands there with U+FFFD for
 // its bad bytes, and all its bytes in "text_hex" beside it.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -34,7 +36,25 @@ struct SkippedPart {
     std::string why;  ///< a sentence
 };
 
+inline constexpr std::size_t kMostSkippedTold = 200;
+/// What was left out: all counted, the first of them by name, so that a file of millions of them costs no memory.
+class SkippedParts {
+public:
+    void push_back(SkippedPart part) {
+        ++m_count;
+        if (m_first.size() < kMostSkippedTold)
+            m_first.push_back(std::move(part));
+    }
+    std::int64_t count() const { return m_count; }
+    const std::vector<SkippedPart>& first() const { return m_first; }
+    bool empty() const { return m_count == 0; }
+
+private:
+    std::int64_t m_count = 0;
+    std::vector<SkippedPart> m_first;
+};
+
 /// Errors: Corrupt with what is wrong. Message ids of the result count from 1.
-Result<ConversationContent> chatFromJson(const nlohmann::json& value, std::vector<SkippedPart>& skipped);
+Result<ConversationContent> chatFromJson(const nlohmann::json& value, SkippedParts& skipped);
 
 } // namespace kvscope::store

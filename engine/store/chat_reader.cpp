@@ -10,6 +10,7 @@
 
 #include "engine/base/json_nesting.h"
 #include "engine/store/chat_fingerprint.h"
+#include "engine/store/fold.h"
 #include "engine/store/json_split.h"
 
 namespace kvscope::store {
@@ -87,6 +88,11 @@ private:
         try {
             return json::parse(piece);
         } catch (const json::parse_error& error) {
+            if (const std::string valid = validUtf8(piece); valid != piece) // a bad byte does not cost the rest
+                if (json value = json::parse(valid, nullptr, false); !value.is_discarded()) {
+                    skip(what + ", bytes of it", "They are not UTF-8; \xEF\xBF\xBD stands in their place.", false);
+                    return value;
+                }
             skip(what, "It is not valid JSON (byte " + std::to_string(error.byte) + " of it).");
         } catch (const json::exception&) { // a number beyond all bounds
             skip(what, "It holds a number that cannot be read.");
@@ -95,27 +101,44 @@ private:
     }
 
     void readArray(std::string_view text, std::size_t at, bool ours) {
-        const JsonPieces list = splitJson(text, at);
-        if (!ours && isListOfMessages(list)) {
+        JsonEnd list;
+        if (!ours && isListOfMessages(text, at)) {
+            list = splitJson(text, at, [](const std::string&, std::string_view) { return true; });
             if (list.cut)
                 skip("the conversation", "The file ends inside of it: it was cut off.");
             else if (auto value = parse(text.substr(at, list.end - at), "the conversation"))
                 addForeign(*value, "the conversation");
         } else {
-            for (std::size_t i = 0; i < list.pieces.size() && goOn(); ++i)
-                readPiece(list.pieces[i].second, "chat " + std::to_string(i + 1), ours);
+            std::size_t count = 0;
+            list = splitJson(text, at, [&](const std::string&, std::string_view piece) {
+                if (!goOn())
+                    return false;
+                readPiece(piece, "chat " + std::to_string(++count), ours);
+                return true;
+            });
             if (list.cut && goOn())
-                skip("chat " + std::to_string(list.pieces.size() + 1), "The file ends inside of it: it was cut off.");
+                skip("chat " + std::to_string(count + 1), "The file ends inside of it: it was cut off.");
         }
         if (!ours && !list.cut && skipBlanks(text, list.end) != text.size() && goOn())
             skip("what follows the list", "It does not belong to it.");
     }
 
-    static bool isListOfMessages(const JsonPieces& list) {
-        if (list.pieces.empty() || list.pieces.front().second.size() > (std::size_t(8) << 20) ||
-            jsonNestsTooDeep(list.pieces.front().second))
+    /// By the first element of the list that begins at `at`.
+    static bool isListOfMessages(std::string_view text, std::size_t at) {
+        std::string_view first;
+        splitJson(text, at, [&](const std::string&, std::string_view piece) {
+            first = piece;
             return false;
-        return isForeignMessage(json::parse(list.pieces.front().second, nullptr, false));
+        });
+        return !first.empty() && first.size() <= (std::size_t(8) << 20) && !jsonNestsTooDeep(first) &&
+               isForeignMessage(json::parse(first, nullptr, false));
+    }
+
+    /// A string or a number, as it should be there; null for anything else, however large it is.
+    static json smallValue(std::string_view piece) {
+        return piece.size() > 64 || piece.starts_with('[') || piece.starts_with('{')
+                   ? json()
+                   : json::parse(piece, nullptr, false);
     }
 
     void readPiece(std::string_view piece, const std::string& what, bool ours) {
@@ -132,19 +155,19 @@ private:
 
     /// A file of one object: KVScope's own, a container of conversations, or one conversation.
     void readObject(std::string_view text, std::size_t at) {
-        const JsonPieces object = splitJson(text, at);
         std::string_view format, version, chats;
-        for (const auto& [name, value] : object.pieces) {
+        const JsonEnd object = splitJson(text, at, [&](const std::string& name, std::string_view value) {
             if (name == "format")
                 format = value;
             else if (name == "version")
                 version = value;
             else if (name == "conversations" || name == "data" || name == "chats")
                 chats = value;
-        }
-        const bool ours = json::parse(format, nullptr, false) == kChatFormat;
+            return true;
+        });
+        const bool ours = smallValue(format) == kChatFormat;
         if (ours) {
-            const json number = json::parse(version, nullptr, false);
+            const json number = smallValue(version);
             if (!number.is_number_integer() || number > kChatFormatVersion) {
                 m_error = Error{ErrorCode::Newer, "The file was written by a newer KVScope; use that one."};
                 return;
@@ -158,7 +181,7 @@ private:
             }
             chats = text.substr(list);
         }
-        if (!chats.empty() && chats.front() == '[' && (ours || !isListOfMessages(splitJson(chats, 0)))) {
+        if (!chats.empty() && chats.front() == '[' && (ours || !isListOfMessages(chats, 0))) {
             readArray(chats, 0, ours);
         } else if (object.cut) {
             skip("the conversation", "The file ends inside of it: it was cut off.");
@@ -191,13 +214,13 @@ private:
     }
 
     void addOurs(const json& value, const std::string& what) {
-        std::vector<SkippedPart> parts;
+        SkippedParts parts;
         auto content = chatFromJson(value, parts);
         finish(std::move(content), what, parts, "kvscope");
     }
 
     void addForeign(const json& value, const std::string& what) {
-        std::vector<SkippedPart> parts;
+        SkippedParts parts;
         auto content = chatFromForeign(value, parts);
         std::string source;
         if (value.is_object())
@@ -207,10 +230,11 @@ private:
         finish(std::move(content), what, parts, source);
     }
 
-    void finish(Result<ConversationContent> content, const std::string& what, const std::vector<SkippedPart>& parts,
+    void finish(Result<ConversationContent> content, const std::string& what, const SkippedParts& parts,
                 std::string source) {
-        for (const SkippedPart& part : parts)
+        for (const SkippedPart& part : parts.first())
             skip(what + ", " + part.what, part.why, false);
+        m_report.skippedCount += parts.count() - static_cast<std::int64_t>(parts.first().size());
         if (!content) {
             skip(what, content.error().message);
             return;

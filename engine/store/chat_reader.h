@@ -35,7 +35,6 @@ struct ChatReadReport {
     std::int64_t skippedChats = 0;    ///< of them: whole conversations, or what may have been some
     std::vector<SkippedPart> skipped; ///< the first `kMostSkippedTold`
 };
-inline constexpr std::size_t kMostSkippedTold = 200;
 
 /// Reads one conversation after the other and hands each to `take`; a Result that is an error ends the reading with it.
 /// What cannot be read is skipped and told, the rest is read: damaged, cut off, too large, nested too deep.
@@ -47,7 +46,7 @@ Result<ChatReadReport> readChatFile(const std::string& path, const std::function
                                     const ChatReadOptions& options = {});
 
 /// One conversation of another program. Errors: Corrupt with what is missing. `skipped` gets what was left out.
-Result<ConversationContent> chatFromForeign(const nlohmann::json& value, std::vector<SkippedPart>& skipped);
+Result<ConversationContent> chatFromForeign(const nlohmann::json& value, SkippedParts& skipped);
 /// Whether this is one message of a conversation rather than a conversation.
 bool isForeignMessage(const nlohmann::json& value);
 

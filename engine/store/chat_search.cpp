@@ -39,6 +39,9 @@ std::string beginning(const std::string& text, std::size_t count) {
 bool contains(const void* text, std::size_t size, const std::string& wanted) {
     return wanted.empty() || (size >= wanted.size() && ::memmem(text, size, wanted.data(), wanted.size()) != nullptr);
 }
+bool contains(const std::string& text, const std::string& wanted) {
+    return contains(text.data(), text.size(), wanted);
+}
 
 /// FTS5 takes anything between quotes as text.
 std::string phrase(const std::string& text) {
@@ -109,10 +112,11 @@ void addSnippet(SearchHit& hit, const std::string& text) {
 /// One search: finds ids first, which is cheap, and reads texts only for the hits that are shown.
 class Search {
 public:
-    Search(Database& database, const std::string& query, const std::atomic<bool>* stop)
+    Search(Database& database, const std::string& query, const std::atomic<bool>* stop, std::size_t mostHits)
         : m_db(database)
         , m_folded(foldCase(query))
-        , m_stop(stop) {
+        , m_stop(stop)
+        , m_mostHits(mostHits) {
         m_result.query = query;
         m_byIndex = characters(m_folded) >= kTrigram;
     }
@@ -170,6 +174,15 @@ private:
             if (m_folded.empty() || contains(folded.getText(), static_cast<std::size_t>(folded.getBytes()), m_folded))
                 m_messages.push_back({rank->second, select->getColumn(0).getInt64()});
         }
+        auto files = m_db.statement("SELECT a.message_id, m.conversation_id, a.folded FROM attachment a"
+                                    " JOIN message m ON m.id = a.message_id");
+        while (!stopped() && files->executeStep()) {
+            const auto rank = m_rank.find(files->getColumn(1).getInt64());
+            const SQLite::Column folded = files->getColumn(2);
+            if (rank != m_rank.end() &&
+                contains(folded.getText(), static_cast<std::size_t>(folded.getBytes()), m_folded))
+                m_messages.push_back({rank->second, files->getColumn(0).getInt64()});
+        }
     }
 
     void lookUp() {
@@ -185,13 +198,24 @@ private:
         while (!stopped() && select->executeStep()) {
             const std::int64_t id = select->getColumn(0).getInt64();
             const auto rank = rankOf.find(id);
-            if (rank != rankOf.end() && (first.size() == m_folded.size() || holdsWhole(id)))
+            if (rank != rankOf.end() &&
+                (first.size() == m_folded.size() || holdsWhole("SELECT text_folded FROM message WHERE id = ?", id)))
                 m_messages.push_back({rank->second, id});
+        }
+        auto files = m_db.statement("SELECT a.id, a.message_id FROM attachment_search s JOIN attachment a"
+                                    " ON a.id = s.rowid WHERE attachment_search MATCH ?");
+        files->bind(1, phrase(first));
+        while (!stopped() && files->executeStep()) {
+            const auto rank = rankOf.find(files->getColumn(1).getInt64());
+            if (rank != rankOf.end() &&
+                (first.size() == m_folded.size() ||
+                 holdsWhole("SELECT folded FROM attachment WHERE id = ?", files->getColumn(0).getInt64())))
+                m_messages.push_back({rank->second, files->getColumn(1).getInt64()});
         }
     }
 
-    bool holdsWhole(std::int64_t id) {
-        auto select = m_db.statement("SELECT text_folded FROM message WHERE id = ?");
+    bool holdsWhole(const char* sql, std::int64_t id) {
+        auto select = m_db.statement(sql);
         select->bind(1, id);
         if (!select->executeStep())
             return false;
@@ -202,33 +226,32 @@ private:
     void order() {
         std::sort(m_messages.begin(), m_messages.end(),
                   [](const Found& a, const Found& b) { return a.rank != b.rank ? a.rank < b.rank : a.id > b.id; });
+        // A message may have been found in its text and in several attachments.
+        m_messages.erase(std::unique(m_messages.begin(), m_messages.end(),
+                                     [](const Found& a, const Found& b) { return a.id == b.id; }),
+                         m_messages.end());
         std::vector<std::size_t> titles(m_titles.begin(), m_titles.end());
         std::sort(titles.begin(), titles.end());
+        for (const std::size_t rank : titles)
+            m_result.titles.emplace_back(m_ids[rank]);
         auto title = titles.begin();
-        std::unordered_set<std::size_t> chats(titles.begin(), titles.end());
-        const auto addTitle = [&] {
-            m_result.titles.emplace_back(m_ids[*title]);
-            addHit(ConversationId(m_ids[*title]), MessageId());
-            ++title;
-        };
-        for (const Found& found : m_messages) {
-            while (title != titles.end() && *title <= found.rank)
-                addTitle();
-            chats.insert(found.rank);
-            m_result.messages.emplace_back(found.id);
-            addHit(ConversationId(m_ids[found.rank]), MessageId(found.id));
+        for (auto at = m_messages.begin(); at != m_messages.end() || title != titles.end();) {
+            const std::size_t rank = at == m_messages.end()  ? *title
+                                     : title == titles.end() ? at->rank
+                                                             : std::min(*title, at->rank);
+            SearchHit hit;
+            hit.conversation = ConversationId(m_ids[rank]);
+            if (title != titles.end() && *title == rank)
+                ++title;
+            for (; at != m_messages.end() && at->rank == rank; ++at) {
+                if (hit.count++ == 0)
+                    hit.message = MessageId(at->id);
+                m_result.messages.emplace_back(at->id);
+            }
+            ++m_result.conversations;
+            if (m_result.hits.size() < m_mostHits)
+                m_result.hits.push_back(std::move(hit));
         }
-        while (title != titles.end())
-            addTitle();
-        m_result.conversations = static_cast<std::int64_t>(chats.size());
-    }
-
-    void addHit(ConversationId conversation, MessageId message) {
-        if (m_result.hits.size() >= kMostHits)
-            return;
-        SearchHit& hit = m_result.hits.emplace_back();
-        hit.conversation = conversation;
-        hit.message = message;
     }
 
     void addSnippets() {
@@ -242,18 +265,40 @@ private:
             if (!select->executeStep())
                 continue;
             const std::string text = select->getColumn(0).getString();
-            const auto [at, bytes] = findFolded(text, m_folded);
-            hit.at = at == kNone ? 0 : at;
-            hit.bytes = at == kNone ? 0 : bytes;
-            hit.atUnits = utf16Units(std::string_view(text).substr(0, hit.at));
-            hit.units = utf16Units(std::string_view(text).substr(hit.at, hit.bytes));
-            addSnippet(hit, text);
+            if (!addPlace(hit, text) && !inTitle)
+                lookInAttachments(hit);
+        }
+    }
+
+    /// False: it is not in this text.
+    bool addPlace(SearchHit& hit, const std::string& text) {
+        const auto [at, bytes] = findFolded(text, m_folded);
+        hit.at = at == kNone ? 0 : at;
+        hit.bytes = at == kNone ? 0 : bytes;
+        hit.atUnits = utf16Units(std::string_view(text).substr(0, hit.at));
+        hit.units = utf16Units(std::string_view(text).substr(hit.at, hit.bytes));
+        addSnippet(hit, text);
+        return at != kNone;
+    }
+
+    void lookInAttachments(SearchHit& hit) {
+        auto files = m_db.statement("SELECT position, name, content FROM attachment WHERE message_id = ?"
+                                    " ORDER BY position");
+        files->bind(1, hit.message.value());
+        while (files->executeStep()) {
+            const std::string text = files->getColumn(1).getString() + "\n" + files->getColumn(2).getString();
+            if (!contains(foldCase(text), m_folded))
+                continue;
+            hit.attachment = files->getColumn(0).getInt64();
+            addPlace(hit, text);
+            return;
         }
     }
 
     Database& m_db;
     std::string m_folded;
     const std::atomic<bool>* m_stop;
+    std::size_t m_mostHits;
     bool m_byIndex = false;
     std::unordered_map<std::int64_t, std::size_t> m_rank;
     std::vector<std::int64_t> m_ids; ///< of the conversations by rank
@@ -264,10 +309,11 @@ private:
 
 } // namespace
 
-Result<SearchResult> searchChats(Database& database, const std::string& query, const std::atomic<bool>* stop) {
+Result<SearchResult> searchChats(Database& database, const std::string& query, const std::atomic<bool>* stop,
+                                 std::size_t mostHits) {
     return database.read([&]() -> Result<SearchResult> {
         SQLite::Transaction snapshot(database.handle()); // all its queries see the same state
-        return Search(database, query, stop).run();
+        return Search(database, query, stop, mostHits).run();
     });
 }
 

@@ -30,6 +30,10 @@ std::string oneLine(const std::string& text) {
     return line.empty() ? "Untitled chat" : line;
 }
 
+std::string nameOf(const Attachment& attachment) {
+    return attachment.name.empty() ? "pasted text" : oneLine(attachment.name);
+}
+
 std::string speaker(const Message& message) {
     if (message.role == Role::User)
         return "You";
@@ -179,7 +183,7 @@ std::string chatToMarkdown(const ConversationContent& content) {
             all += open + "\n";
         for (const Attachment& attachment : message->attachments) {
             const std::string inside = validUtf8(attachment.content), fence = fenceAround(inside);
-            all += "\nAttached: " + oneLine(attachment.name) + "\n\n" + fence + "\n" + inside +
+            all += "\nAttached: " + nameOf(attachment) + "\n\n" + fence + "\n" + inside +
                    (inside.ends_with('\n') ? "" : "\n") + fence + "\n";
         }
         if (const std::string note = remark(*message); !note.empty())
@@ -225,7 +229,7 @@ std::string chatToHtmlBody(const ConversationContent& content) {
             all += "<blockquote>" + escaped(message->thinking) + "</blockquote>\n";
         all += htmlText(message->text);
         for (const Attachment& attachment : message->attachments)
-            all += "<div class=\"note\">Attached: " + escaped(oneLine(attachment.name)) + "</div>\n<pre><code>" +
+            all += "<div class=\"note\">Attached: " + escaped(nameOf(attachment)) + "</div>\n<pre><code>" +
                    escaped(attachment.content) + "</code></pre>\n";
         if (const std::string note = remark(*message); !note.empty())
             all += "<div class=\"note\">" + escaped(note) + "</div>\n";

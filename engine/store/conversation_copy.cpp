@@ -13,6 +13,8 @@ namespace kvscope::store {
 
 namespace {
 
+constexpr int kMostOfOneAge = 64; ///< are compared message by message with one that comes in
+
 /// The path from the first message to `last`, alone: every message becomes the only one of its parent.
 std::vector<Message> pathTo(const std::vector<Message>& messages, MessageId last) {
     std::vector<Message> path;
@@ -67,6 +69,8 @@ Result<Conversation> ConversationStore::duplicate(ConversationId id, const std::
         copy.title = title;
         copy.deleted.reset();
         copy.draft.clear();
+        copy.draftAttachments.clear();
+        copy.waiting = {};
         copy.created = copy.updated = m_clock();
         copy.id = writeConversation(copy, "");
         const IdMap ids = writeTree(copy.id, messages, false);
@@ -87,8 +91,11 @@ Result<ConversationStore::Adopted> ConversationStore::adopt(const ConversationCo
         known->bind(1, fingerprint);
         if (known->executeStep())
             return Adopted{ConversationId(known->getColumn(0).getInt64()), false};
-        auto sameAge = m_db.statement("SELECT id FROM conversation WHERE created_at = ? AND deleted_at IS NULL");
+        // Chats of one file may all be of the same age: then their fingerprints have to tell them.
+        auto sameAge = m_db.statement("SELECT id FROM conversation WHERE created_at = ? AND deleted_at IS NULL"
+                                      " ORDER BY id DESC LIMIT ?");
         sameAge->bind(1, content.conversation.created);
+        sameAge->bind(2, kMostOfOneAge);
         std::vector<ConversationId> candidates;
         while (sameAge->executeStep())
             candidates.emplace_back(sameAge->getColumn(0).getInt64());
@@ -99,6 +106,10 @@ Result<ConversationStore::Adopted> ConversationStore::adopt(const ConversationCo
         Conversation conversation = content.conversation;
         conversation.id = ConversationId();
         conversation.deleted.reset();
+        Draft begun = draftWithWaiting(conversation); // the answer that it waited for is not written here
+        conversation.draft = std::move(begun.text);
+        conversation.draftAttachments = std::move(begun.attachments);
+        conversation.waiting = {};
         std::vector<Message> messages = content.messages;
         giveTimes(conversation, messages, m_clock());
         const ConversationId id = writeConversation(conversation, fingerprint);
@@ -141,8 +152,8 @@ ConversationId ConversationStore::writeConversation(const Conversation& c, const
     const ModelId model = modelId(c.model);
     auto insert =
         m_db.statement("INSERT INTO conversation(id, title, title_folded, title_by_user, created_at, updated_at,"
-                       " deleted_at, draft, system_prompt, settings, model_id, imported)"
-                       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                       " deleted_at, draft, system_prompt, settings, model_id, imported, waiting)"
+                       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     bindId(*insert, 1, c.id);
     insert->bind(2, c.title);
     insert->bind(3, foldCase(c.title));
@@ -156,14 +167,11 @@ ConversationId ConversationStore::writeConversation(const Conversation& c, const
     insert->bind(10, c.settings);
     bindId(*insert, 11, model);
     insert->bind(12, imported);
+    insert->bind(13, c.waiting.text);
     insert->exec();
     const ConversationId id = c.id.valid() ? c.id : ConversationId(m_db.lastInsertId());
-    for (std::size_t i = 0; i < c.draftAttachments.size(); ++i) {
-        auto file = m_db.statement("INSERT INTO draft_attachment(conversation_id, position, name, content, tokens)"
-                                   " VALUES (?, ?, ?, ?, ?)");
-        bindAttachment(*file, id.value(), i, c.draftAttachments[i]);
-        file->exec();
-    }
+    writeDraftAttachments(id.value(), c.draftAttachments);
+    writeWaitingAttachments(id, c.waiting.attachments);
     return id;
 }
 

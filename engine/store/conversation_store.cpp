@@ -9,13 +9,6 @@
 
 namespace kvscope::store {
 
-namespace {
-
-const char* const kDraftKey = "new_chat_draft";
-constexpr std::int64_t kNewChat = 0; ///< stands for the new conversation in draft_attachment
-
-} // namespace
-
 tl::unexpected<Error> noSuchConversation() {
     return fail(ErrorCode::NotFound, "This chat is not in the database; it was deleted.");
 }
@@ -24,8 +17,11 @@ tl::unexpected<Error> noSuchMessage() {
 }
 
 Result<void> checkAttachment(const Attachment& attachment) {
-    if (attachment.content.size() <= kMostAttachmentBytes)
+    if (attachment.content.size() <= mostBytesOf(attachment))
         return {};
+    if (attachment.name.empty())
+        return fail(ErrorCode::TooLong, "The pasted text has " + std::to_string(attachment.content.size()) +
+                                            " bytes, at most 64 MiB are kept; paste the part that matters.");
     return fail(ErrorCode::TooLong, "'" + attachment.name + "' has " + std::to_string(attachment.content.size()) +
                                         " bytes, an attachment holds at most 1 MiB; attach the part that matters.");
 }
@@ -70,6 +66,7 @@ Result<std::vector<Conversation>> ConversationStore::list() {
         while (select->executeStep())
             all.push_back(readConversation(*select));
         addDraftAttachments(all);
+        addWaitingAttachments(all);
         if (m_db.inMemory())
             markUnsaved(all);
         return all;
@@ -87,6 +84,7 @@ Result<ConversationContent> ConversationStore::load(ConversationId id) {
         ConversationContent content;
         std::vector<Conversation> one{readConversation(*select)};
         addDraftAttachments(one);
+        addWaitingAttachments(one);
         if (m_db.inMemory())
             markUnsaved(one);
         content.conversation = std::move(one.front());
@@ -111,19 +109,6 @@ std::vector<Message> ConversationStore::readMessages(ConversationId id) {
     while (files->executeStep())
         byId.at(files->getColumn(0).getInt64())->attachments.push_back(readAttachment(*files, 1));
     return messages;
-}
-
-void ConversationStore::addDraftAttachments(std::vector<Conversation>& conversations) {
-    auto files = m_db.statement("SELECT conversation_id, name, content, ifnull(tokens, 0) FROM draft_attachment"
-                                " ORDER BY conversation_id, position");
-    std::unordered_map<std::int64_t, std::vector<Attachment>> byId;
-    while (files->executeStep())
-        byId[files->getColumn(0).getInt64()].push_back(readAttachment(*files, 1));
-    if (byId.empty())
-        return;
-    for (Conversation& c : conversations)
-        if (const auto found = byId.find(c.id.value()); found != byId.end())
-            c.draftAttachments = std::move(found->second);
 }
 
 void ConversationStore::markUnsaved(std::vector<Conversation>& conversations) {
@@ -188,57 +173,6 @@ Result<int> ConversationStore::purgeDeleted(WallMillis olderThan) {
         purge->bind(1, olderThan);
         return purge->exec();
     });
-}
-
-Result<void> ConversationStore::setDraft(ConversationId id, const Draft& draft) {
-    // No limit: a draft is whatever stands in the composer, a large paste too, and nobody waits to hear of a refusal.
-    return m_db.write([&]() -> Result<void> {
-        if (id.valid()) {
-            auto update = m_db.statement("UPDATE conversation SET draft = ? WHERE id = ?");
-            update->bind(1, draft.text);
-            update->bind(2, id.value());
-            if (update->exec() == 0)
-                return noSuchConversation();
-        } else {
-            auto upsert = m_db.statement("INSERT INTO note(key, value) VALUES (?, ?)"
-                                         " ON CONFLICT(key) DO UPDATE SET value = excluded.value");
-            upsert->bind(1, kDraftKey);
-            upsert->bind(2, draft.text);
-            upsert->exec();
-        }
-        const std::int64_t key = id.valid() ? id.value() : kNewChat;
-        forgetDraftAttachments(key);
-        for (std::size_t i = 0; i < draft.attachments.size(); ++i) {
-            auto insert =
-                m_db.statement("INSERT INTO draft_attachment(conversation_id, position, name, content, tokens)"
-                               " VALUES (?, ?, ?, ?, ?)");
-            bindAttachment(*insert, key, i, draft.attachments[i]);
-            insert->exec();
-        }
-        return {};
-    });
-}
-
-Result<Draft> ConversationStore::newChatDraft() {
-    return m_db.read([&]() -> Result<Draft> {
-        Draft draft;
-        auto select = m_db.statement("SELECT value FROM note WHERE key = ?");
-        select->bind(1, kDraftKey);
-        if (select->executeStep())
-            draft.text = select->getColumn(0).getString();
-        auto files = m_db.statement("SELECT name, content, ifnull(tokens, 0) FROM draft_attachment"
-                                    " WHERE conversation_id = ? ORDER BY position");
-        files->bind(1, kNewChat);
-        while (files->executeStep())
-            draft.attachments.push_back(readAttachment(*files, 0));
-        return draft;
-    });
-}
-
-void ConversationStore::forgetDraftAttachments(std::int64_t conversation) {
-    auto remove = m_db.statement("DELETE FROM draft_attachment WHERE conversation_id = ?");
-    remove->bind(1, conversation);
-    remove->exec();
 }
 
 Result<void> ConversationStore::setSystemPrompt(ConversationId id, const std::string& systemPrompt) {

@@ -42,6 +42,10 @@ public:
     /// An invalid id stands for the new conversation, which has no row yet.
     Result<void> setDraft(ConversationId id, const Draft& draft);
     Result<Draft> newChatDraft();
+    /// The message that is to be sent when the answer has ended; an empty one = none. Sending a turn forgets it.
+    Result<void> setWaiting(ConversationId id, const Draft& message);
+    /// What still waits of an ended run becomes the beginning of the draft. How many.
+    Result<int> giveBackWaiting();
     Result<void> setSystemPrompt(ConversationId id, const std::string& systemPrompt);
     Result<void> setSettings(ConversationId id, const std::string& settings);
     Result<void> setModel(ConversationId id, const std::string& path);
@@ -65,8 +69,12 @@ public:
     Result<void> setActiveLeaf(ConversationId id, MessageId leaf);
     /// Shows the path through this message, down to its newest end.
     Result<void> showVersion(ConversationId id, MessageId through);
-    /// For good. What followed it moves up to its parent, in its place among the siblings.
-    Result<void> removeMessage(ConversationId id, MessageId message);
+    /// What followed it moves up to its parent, in its place among the siblings. Only what is returned can bring it
+    /// back.
+    Result<RemovedMessage> removeMessage(ConversationId id, MessageId message);
+    /// Puts it back where it stood, with what followed it, as far as that is there still; the path that was shown is
+    /// shown again. Errors: also NotFound where the message before it is gone.
+    Result<void> restoreMessage(const RemovedMessage& removed);
 
     // ---- whole trees (conversation_copy.cpp) ----
 
@@ -100,6 +108,8 @@ private:
     void writeActiveLeaf(ConversationId id, MessageId leaf);
     bool holdsAll(ConversationId id, const ConversationContent& content);
     MessageId newestLeaf(MessageId from);
+    std::vector<RemovedMessage::Place> childrenOf(ConversationId id, MessageId parent);
+    void moveAway(MessageId message);
     void renumber(ConversationId id, MessageId parent, const std::vector<MessageId>& order);
     void touch(ConversationId id, MessageId leaf);
     /// Row of `model` for a path, made when there is none; invalid for "".
@@ -108,7 +118,11 @@ private:
     Result<void> updateConversation(const char* sql, ConversationId id, const std::string& value);
     std::vector<Message> readMessages(ConversationId id);
     void addDraftAttachments(std::vector<Conversation>& conversations);
+    void addWaitingAttachments(std::vector<Conversation>& conversations);
     void forgetDraftAttachments(std::int64_t conversation);
+    void forgetWaiting(ConversationId id);
+    void writeDraftAttachments(std::int64_t conversation, const std::vector<Attachment>& attachments);
+    void writeWaitingAttachments(ConversationId id, const std::vector<Attachment>& attachments);
     void markUnsaved(std::vector<Conversation>& conversations);
 
     Database& m_db;

@@ -30,6 +30,7 @@ public:
     DataFolder& operator=(const DataFolder&) = delete;
 
     const std::string& path() const { return m_path; }
+    bool locked() const { return m_lock >= 0; }
     std::string databasePath() const { return m_path + "/kvscope.db"; }
     std::string sessionsPath() const { return m_path + "/sessions"; }
     std::string modelsPath() const { return m_path + "/models"; }

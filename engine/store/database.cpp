@@ -10,6 +10,8 @@
 #include <SQLiteCpp/Exception.h>
 #include <sqlite3.h>
 
+#include "engine/store/fold.h"
+
 namespace kvscope::store {
 
 namespace fs = std::filesystem;
@@ -114,7 +116,26 @@ Error Database::translate(const SQLite::Exception& exception) const {
 
 Database::Database(DatabaseOptions options)
     : m_options(std::move(options))
-    , m_db(openName(m_options), kOpenFlags, m_options.busyTimeoutMs, m_options.vfs) {}
+    , m_db(openName(m_options), kOpenFlags, m_options.busyTimeoutMs, m_options.vfs) {
+    addFunctions();
+}
+
+/// kvscope_searched(name, content), which migrations fold the text of attachments with.
+void Database::addFunctions() {
+    const auto searched = [](sqlite3_context* context, int, sqlite3_value** values) {
+        const auto bytesOf = [](sqlite3_value* value) {
+            const auto* data = static_cast<const char*>(sqlite3_value_blob(value)); // before its size is asked for
+            return std::string_view(data ? data : "", static_cast<std::size_t>(sqlite3_value_bytes(value)));
+        };
+        const std::string text = searchedText(bytesOf(values[0]), bytesOf(values[1]));
+        sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    };
+    const int code =
+        sqlite3_create_function_v2(m_db.getHandle(), "kvscope_searched", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr,
+                                   searched, nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK)
+        throw SQLite::Exception(m_db.getHandle(), code);
+}
 
 Result<std::unique_ptr<Database>> Database::open(DatabaseOptions options) {
     const std::string path = options.path;

@@ -81,9 +81,11 @@ public:
     SQLite::Database& handle() { return m_db; }
     const std::string& path() const { return m_options.path; }
     bool inMemory() const { return m_inMemory; }
+    /// In memory, because nothing could be read of the file: its presets are none of this database's.
+    bool beganEmpty() const { return m_beganEmpty; }
 
     /// In memory only: from now on temp.unsaved (empty until then) lists the conversations, and temp.unsaved_preset the
-    /// presets, that are written.
+    /// presets, that are written; temp.removed_preset those that are deleted.
     Result<void> trackChanges();
     /// Whether every commit waits for the disk (as it does from the start). Going back to it waits for all before.
     Result<void> setSynchronous(bool full);
@@ -98,6 +100,7 @@ private:
     explicit Database(DatabaseOptions options);
     struct InMemory {};
     Database(DatabaseOptions options, InMemory);
+    void addFunctions();
     Result<void> copyFile();
     Result<void> prepare();
     Result<void> migrate(int from, int to);
@@ -115,7 +118,7 @@ private:
 
     DatabaseOptions m_options;
     SQLite::Database m_db;
-    bool m_inMemory = false;
+    bool m_inMemory = false, m_beganEmpty = false;
     std::map<std::string_view, std::unique_ptr<SQLite::Statement>> m_statements;
 };
 

@@ -149,7 +149,9 @@ Result<void> Database::restoreFrom(const std::string& source) {
 Database::Database(DatabaseOptions options, InMemory)
     : m_options(std::move(options))
     , m_db(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
-    , m_inMemory(true) {}
+    , m_inMemory(true) {
+    addFunctions();
+}
 
 Result<void> Database::copyFile() {
     return guarded([&]() -> Result<void> {
@@ -183,7 +185,8 @@ Result<std::unique_ptr<Database>> Database::openInMemory(DatabaseOptions options
         std::unique_ptr<Database> database(new Database(options, InMemory{}));
         const auto addTables = [&] {
             database->m_db.exec("CREATE TEMP TABLE unsaved(conversation_id INTEGER PRIMARY KEY);"
-                                "CREATE TEMP TABLE unsaved_preset(preset_id INTEGER PRIMARY KEY)");
+                                "CREATE TEMP TABLE unsaved_preset(preset_id INTEGER PRIMARY KEY);"
+                                "CREATE TEMP TABLE removed_preset(preset_id INTEGER PRIMARY KEY)");
         };
         auto ready = database->copyFile();
         if (ready)
@@ -195,6 +198,7 @@ Result<std::unique_ptr<Database>> Database::openInMemory(DatabaseOptions options
             return database;
         }
         database.reset(new Database(std::move(options), InMemory{}));
+        database->m_beganEmpty = true;
         if (ready = database->prepare(); !ready)
             return tl::unexpected<Error>(ready.error());
         addTables();
@@ -220,6 +224,8 @@ Result<void> Database::trackChanges() {
         for (const char* event : {"INSERT", "UPDATE"})
             m_db.exec(std::string("CREATE TEMP TRIGGER IF NOT EXISTS unsaved_preset_") + event + " AFTER " + event +
                       " ON main.preset BEGIN INSERT OR IGNORE INTO unsaved_preset VALUES (new.id); END");
+        m_db.exec("CREATE TEMP TRIGGER IF NOT EXISTS removed_preset AFTER DELETE ON main.preset"
+                  " BEGIN INSERT OR IGNORE INTO removed_preset VALUES (old.id); END");
         return {};
     });
 }

@@ -36,6 +36,10 @@ std::string validUtf8(std::string_view text) {
     return out;
 }
 
+std::string searchedText(std::string_view name, std::string_view content) {
+    return foldCase(std::string(name) + "\n" + std::string(content));
+}
+
 std::string foldCase(std::string_view text) {
     const std::string valid = validUtf8(text);
     utf8proc_uint8_t* folded = nullptr;

@@ -11,6 +11,9 @@ namespace kvscope::store {
 /// agree.
 std::string foldCase(std::string_view text);
 
+/// What is searched of an attachment: its name, a line end, its text; folded.
+std::string searchedText(std::string_view name, std::string_view content);
+
 /// The text with U+FFFD for bytes that are not UTF-8 and for NUL.
 std::string validUtf8(std::string_view text);
 

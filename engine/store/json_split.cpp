@@ -53,8 +53,9 @@ std::size_t endOfValue(std::string_view text, std::size_t at) {
     return kNone;
 }
 
-JsonPieces splitJson(std::string_view text, std::size_t at) {
-    JsonPieces all;
+JsonEnd splitJson(std::string_view text, std::size_t at,
+                  const std::function<bool(const std::string& name, std::string_view value)>& visit) {
+    JsonEnd all;
     const bool object = text[at] == '{';
     const char close = object ? '}' : ']';
     for (at = skipBlanks(text, at + 1);; at = skipBlanks(text, at)) {
@@ -86,7 +87,10 @@ JsonPieces splitJson(std::string_view text, std::size_t at) {
             all.end = at;
             return all;
         }
-        all.pieces.emplace_back(std::move(name), text.substr(at, end - at));
+        if (!visit(name, text.substr(at, end - at))) {
+            all.end = end;
+            return all;
+        }
         at = end;
     }
 }

@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// ConversationStore, second half: messages and the tree they make.
+// ConversationStore, second part: messages.
 #include "engine/store/conversation_store.h"
 #include "engine/store/fold.h"
 #include "engine/store/row_io.h"
 
 namespace kvscope::store {
-
-Result<void> ConversationStore::setActiveLeaf(ConversationId id, MessageId leaf) {
-    return m_db.write([&]() -> Result<void> {
-        auto update = m_db.statement("UPDATE conversation SET active_leaf = ?1 WHERE id = ?2 AND"
-                                     " EXISTS (SELECT 1 FROM message WHERE id = ?1 AND conversation_id = ?2)");
-        update->bind(1, leaf.value());
-        update->bind(2, id.value());
-        if (update->exec() == 0)
-            return noSuchMessage();
-        return {};
-    });
-}
 
 Result<ConversationStore::Turn> ConversationStore::addTurn(const NewTurn& turn, RunId run) {
     for (const Attachment& file : turn.attachments)
@@ -55,6 +43,7 @@ Result<ConversationStore::Turn> ConversationStore::addTurn(const NewTurn& turn, 
         empty->bind(1, turn.conversation.value());
         empty->exec();
         forgetDraftAttachments(turn.conversation.value());
+        forgetWaiting(turn.conversation);
         return result;
     });
 }
@@ -129,11 +118,14 @@ Result<void> ConversationStore::endAnswer(const AnswerEnd& end) {
     return m_db.write([&]() -> Result<void> {
         if (auto updated = updateText(end.answer, end.text, end.thinking, end.thinkingFacts); !updated)
             return updated;
-        auto update = m_db.statement("UPDATE message SET status = ?, finish_reason = ?, error = ? WHERE id = ?");
+        auto update = m_db.statement("UPDATE message SET status = ?, finish_reason = ?, error = ?, ended_by = ?,"
+                                     " adaptations = ? WHERE id = ?");
         update->bind(1, messageStatusName(end.status));
         update->bind(2, end.finishReason);
         update->bind(3, end.error);
-        update->bind(4, end.answer.value());
+        update->bind(4, end.endedBy);
+        update->bind(5, joinNames(end.adaptations));
+        update->bind(6, end.answer.value());
         update->exec();
         if (end.tokens)
             writeTokens(end.answer, *end.tokens);
@@ -141,92 +133,6 @@ Result<void> ConversationStore::endAnswer(const AnswerEnd& end) {
             writeReceipt(end.answer, *end.receipt);
         return {};
     });
-}
-
-// ---- the tree ----
-
-Result<void> ConversationStore::showVersion(ConversationId id, MessageId through) {
-    return m_db.write([&]() -> Result<void> {
-        auto known = m_db.statement("SELECT 1 FROM message WHERE id = ? AND conversation_id = ?");
-        known->bind(1, through.value());
-        known->bind(2, id.value());
-        if (!known->executeStep())
-            return noSuchMessage();
-        writeActiveLeaf(id, newestLeaf(through));
-        return {};
-    });
-}
-
-MessageId ConversationStore::newestLeaf(MessageId from) {
-    for (;;) {
-        auto child = m_db.statement("SELECT max(id) FROM message WHERE parent_id = ?");
-        child->bind(1, from.value());
-        child->executeStep();
-        if (child->getColumn(0).isNull())
-            return from;
-        from = MessageId(child->getColumn(0).getInt64());
-    }
-}
-
-Result<void> ConversationStore::removeMessage(ConversationId id, MessageId message) {
-    return m_db.write([&]() -> Result<void> {
-        auto row = m_db.statement("SELECT m.parent_id, m.status, c.active_leaf FROM message m"
-                                  " JOIN conversation c ON c.id = m.conversation_id"
-                                  " WHERE m.id = ? AND m.conversation_id = ?");
-        row->bind(1, message.value());
-        row->bind(2, id.value());
-        if (!row->executeStep())
-            return noSuchMessage();
-        if (row->getColumn(1).getString() == messageStatusName(MessageStatus::Generating))
-            return fail(ErrorCode::InvalidArgument, "This answer is still being written; stop it first.");
-        const auto parent = readId<MessageId>(row->getColumn(0));
-        const bool shown = readId<MessageId>(row->getColumn(2)) == message;
-
-        // The children take the place of the removed one, in order.
-        std::vector<MessageId> order;
-        auto siblings = m_db.statement("SELECT id FROM message WHERE conversation_id = ? AND ifnull(parent_id, 0) = ?"
-                                       " ORDER BY sibling");
-        siblings->bind(1, id.value());
-        siblings->bind(2, parent.valid() ? parent.value() : std::int64_t(0));
-        std::vector<MessageId> children;
-        auto below = m_db.statement("SELECT id FROM message WHERE parent_id = ? ORDER BY sibling");
-        below->bind(1, message.value());
-        while (below->executeStep())
-            children.emplace_back(below->getColumn(0).getInt64());
-        MessageId beside; // what is shown when the end of the shown path goes
-        while (siblings->executeStep()) {
-            const MessageId sibling(siblings->getColumn(0).getInt64());
-            if (sibling == message)
-                order.insert(order.end(), children.begin(), children.end());
-            else
-                order.push_back(beside = sibling);
-        }
-        // First out of the way: the children's numbers may be taken in their new place.
-        auto away = m_db.statement("UPDATE message SET sibling = -1 - id WHERE id = ?");
-        away->bind(1, message.value());
-        away->exec();
-        renumber(id, parent, order);
-        auto remove = m_db.statement("DELETE FROM message WHERE id = ?");
-        remove->bind(1, message.value());
-        remove->exec(); // sets active_leaf to NULL where it was the end
-        if (shown)
-            writeActiveLeaf(id, beside.valid() ? newestLeaf(beside) : parent);
-        return {};
-    });
-}
-
-void ConversationStore::renumber(ConversationId id, MessageId parent, const std::vector<MessageId>& order) {
-    for (const bool last : {false, true}) // numbers are unique: through negative ones, which nobody has
-        for (std::size_t i = 0; i < order.size(); ++i) {
-            const auto number = static_cast<std::int64_t>(i);
-            auto update = m_db.statement("UPDATE message SET parent_id = ?, sibling = ? WHERE id = ?"
-                                         " AND conversation_id = ?");
-            bindId(*update, 1, parent);
-            update->bind(2, last ? number : -1 - order[i].value());
-            update->bind(3, order[i].value());
-            update->bind(4, id.value());
-            update->exec();
-        }
 }
 
 // ---- rows ----
@@ -258,8 +164,8 @@ MessageId ConversationStore::writeMessage(const Message& message, RunId run) {
     const ModelId model = modelId(message.model);
     auto insert = m_db.statement("INSERT INTO message(id, conversation_id, parent_id, sibling, role, text, text_folded,"
                                  " thinking, thinking_ms, thinking_tokens, thinking_open, status, finish_reason, error,"
-                                 " settings, model_id, run_id, created_at)"
-                                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                                 " settings, model_id, run_id, created_at, ended_by, adaptations)"
+                                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     bindId(*insert, 1, message.id);
     insert->bind(2, message.conversation.value());
     bindId(*insert, 3, message.parent);
@@ -278,6 +184,8 @@ MessageId ConversationStore::writeMessage(const Message& message, RunId run) {
     bindId(*insert, 16, model);
     bindId(*insert, 17, run);
     insert->bind(18, message.created);
+    insert->bind(19, message.endedBy);
+    insert->bind(20, joinNames(message.adaptations));
     insert->exec();
     const MessageId id = message.id.valid() ? message.id : MessageId(m_db.lastInsertId());
     if (message.tokens)
@@ -290,9 +198,10 @@ MessageId ConversationStore::writeMessage(const Message& message, RunId run) {
 
 void ConversationStore::writeAttachments(MessageId id, const std::vector<Attachment>& attachments) {
     for (std::size_t i = 0; i < attachments.size(); ++i) {
-        auto insert = m_db.statement("INSERT INTO attachment(message_id, position, name, content, tokens)"
-                                     " VALUES (?, ?, ?, ?, ?)");
+        auto insert = m_db.statement("INSERT INTO attachment(message_id, position, name, content, tokens, folded)"
+                                     " VALUES (?, ?, ?, ?, ?, ?)");
         bindAttachment(*insert, id.value(), i, attachments[i]);
+        insert->bind(6, searchedText(attachments[i].name, attachments[i].content));
         insert->exec();
     }
 }

@@ -29,4 +29,13 @@ const char* messageStatusName(MessageStatus status) {
     return "error";
 }
 
+Draft draftWithWaiting(const Conversation& conversation) {
+    Draft draft = conversation.waiting;
+    if (!conversation.draft.empty())
+        draft.text += (draft.text.empty() ? "" : "\n\n") + conversation.draft;
+    draft.attachments.insert(draft.attachments.end(), conversation.draftAttachments.begin(),
+                             conversation.draftAttachments.end());
+    return draft;
+}
+
 } // namespace kvscope::store

@@ -36,13 +36,20 @@ struct Attachment {
     std::int64_t tokens = 0; ///< as counted when it was attached; 0 = not known
     friend bool operator==(const Attachment&, const Attachment&) = default;
 };
-/// Of one attachment; more is refused.
+/// Of a file; more is refused.
 inline constexpr std::size_t kMostAttachmentBytes = std::size_t(1) << 20;
+/// Of a paste, which is an attachment without a name.
+inline constexpr std::size_t kMostPasteBytes = std::size_t(64) << 20;
+inline std::size_t mostBytesOf(const Attachment& attachment) {
+    return attachment.name.empty() ? kMostPasteBytes : kMostAttachmentBytes;
+}
 
-/// What the composer holds of a conversation.
+/// A message that was not sent: what the composer holds of a conversation, or what waits for the end of an answer.
 struct Draft {
     std::string text;
     std::vector<Attachment> attachments;
+    bool isEmpty() const { return text.empty() && attachments.empty(); }
+    friend bool operator==(const Draft&, const Draft&) = default;
 };
 
 /// One row of the conversation list.
@@ -56,12 +63,16 @@ struct Conversation {
     MessageId activeLeaf; ///< end of the path that is shown; invalid = no message yet
     std::string draft;
     std::vector<Attachment> draftAttachments;
+    Draft waiting; ///< to be sent when the answer has ended; empty = none
     std::string systemPrompt;
     std::string settings; ///< JSON object: sampling settings of the next message; "" = the program's defaults
     std::string model;    ///< path of the model it was last used with; "" = none
     std::string preview;  ///< beginning of the newest message's text, at most 200 characters
     bool unsaved = false; ///< the database is in memory, and no file holds this state of the conversation
 };
+
+/// The waiting message, and behind it what was begun meanwhile.
+Draft draftWithWaiting(const Conversation& conversation);
 
 /// Token ids of an answer exactly as drawn, so that re-tokenizing can never change them.
 struct MessageTokens {
@@ -77,6 +88,9 @@ struct Receipt {
     std::int64_t blocksPeak = 0, blocksAvailableAfter = 0, blocksCachedAfter = 0, blockSize = 0;
     std::string cause; ///< why less was reused than possible, the engine's stable reason name ("cold_start", ...)
     std::int64_t divergingToken = -1; ///< index of the first differing token, -1 = none
+    std::int64_t divergingTurn = -1;  ///< the turn it lies in, 0 = the system prompt; -1 = not known
+    std::string evictedBy;            ///< title of the chat whose need took the blocks; "" = not known
+    std::int64_t evictedAgoMs = -1;   ///< when, before the answer was asked for; -1 = not known
     double queueMs = 0, prefillMs = 0, decodeMs = 0, ttftMs = 0, e2eMs = 0;
 };
 
@@ -99,11 +113,25 @@ struct Message {
     MessageStatus status = MessageStatus::Complete;
     std::string finishReason; ///< "stop", "length", "cancelled", "error", "" while generating
     std::string error;        ///< the sentence, when status is Error
-    std::string settings;     ///< JSON object: everything that this message was made with
-    std::string model;        ///< path; "" for the user's messages
+    std::string endedBy;      ///< of an answer: text of the token or the stop string that ended it; "" = not known
+    /// Of an answer: what was done to the chat so that the model could take it, stable names.
+    std::vector<std::string> adaptations;
+    std::string settings; ///< JSON object: everything that this message was made with
+    std::string model;    ///< path; "" for the user's messages
     WallMillis created = 0;
     std::optional<MessageTokens> tokens;
     std::optional<Receipt> receipt;
+};
+
+/// A message that was taken out of its conversation, and where it stood: what it takes to put it back.
+struct RemovedMessage {
+    struct Place {
+        MessageId id, parent;
+        std::int64_t sibling = 0;
+    };
+    Message message;
+    std::vector<Place> around; ///< the other versions beside it and the messages that followed it
+    MessageId activeLeaf;      ///< end of the path that was shown
 };
 
 /// Everything needed to show a conversation: all messages, every sibling, parents before children.
@@ -172,6 +200,8 @@ struct AnswerEnd {
     std::optional<MessageTokens> tokens;
     std::optional<Receipt> receipt;
     ThinkingFacts thinkingFacts = {};
+    std::string endedBy = {};
+    std::vector<std::string> adaptations = {};
 };
 
 /// Something worth remembering about a run: a preemption, a fault, a changed model file. `detail` is a JSON object.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/store/row_io.h"
 
+#include <algorithm>
+
 namespace kvscope::store {
 
 const char* const kMessageSelect =
@@ -9,22 +11,23 @@ const char* const kMessageSelect =
     " r.prompt_tokens, r.reused_tokens, r.computed_tokens, r.answer_tokens, r.new_blocks, r.preemptions,"
     " r.swapped_blocks, r.blocks_peak, r.blocks_available_after, r.blocks_cached_after, r.block_size, r.cause,"
     " r.diverging_token, r.queue_ms, r.prefill_ms, r.decode_ms, r.ttft_ms, r.e2e_ms,"
-    " m.thinking_ms, m.thinking_tokens, m.thinking_open"
+    " m.thinking_ms, m.thinking_tokens, m.thinking_open, m.ended_by, m.adaptations, r.diverging_turn, r.evicted_by,"
+    " r.evicted_ago_ms"
     " FROM message m LEFT JOIN model o ON o.id = m.model_id LEFT JOIN message_tokens t ON t.message_id = m.id"
     " LEFT JOIN receipt r ON r.message_id = m.id WHERE m.conversation_id = ? ORDER BY m.id";
 
 const char* const kConversationSelect =
     "SELECT c.id, c.title, c.title_by_user, c.created_at, c.updated_at, c.deleted_at, c.active_leaf, c.draft,"
     " c.system_prompt, c.settings, ifnull(m.path, ''),"
-    " ifnull((SELECT substr(text, 1, 200) FROM message WHERE id = c.active_leaf), '')"
+    " ifnull((SELECT substr(text, 1, 200) FROM message WHERE id = c.active_leaf), ''), c.waiting"
     " FROM conversation c LEFT JOIN model m ON m.id = c.model_id ";
 
 const char* const kReceiptInsert =
     "INSERT OR REPLACE INTO receipt(message_id, prompt_tokens, reused_tokens, computed_tokens, answer_tokens, "
     "new_blocks,"
     " preemptions, swapped_blocks, blocks_peak, blocks_available_after, blocks_cached_after, block_size, cause,"
-    " diverging_token, queue_ms, prefill_ms, decode_ms, ttft_ms, e2e_ms)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    " diverging_token, queue_ms, prefill_ms, decode_ms, ttft_ms, e2e_ms, diverging_turn, evicted_by, evicted_ago_ms)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 namespace {
 
@@ -56,7 +59,30 @@ Receipt readReceipt(SQLite::Statement& row, int column) {
     return r;
 }
 
+std::int64_t knownOr(const SQLite::Column& column, std::int64_t unknown) {
+    return column.isNull() ? unknown : column.getInt64();
+}
+
 } // namespace
+
+std::string joinNames(const std::vector<std::string>& names) {
+    std::string all;
+    for (const std::string& name : names)
+        if (!name.empty() && name.find(' ') == std::string::npos)
+            all += (all.empty() ? "" : " ") + name;
+    return all;
+}
+
+std::vector<std::string> splitNames(const std::string& all) {
+    std::vector<std::string> names;
+    for (std::size_t at = 0; at < all.size();) {
+        const std::size_t end = std::min(all.find(' ', at), all.size());
+        if (end > at)
+            names.push_back(all.substr(at, end - at));
+        at = end + 1;
+    }
+    return names;
+}
 
 Conversation readConversation(SQLite::Statement& row) {
     Conversation c;
@@ -73,6 +99,7 @@ Conversation readConversation(SQLite::Statement& row) {
     c.settings = row.getColumn(9).getString();
     c.model = row.getColumn(10).getString();
     c.preview = row.getColumn(11).getString();
+    c.waiting.text = row.getColumn(12).getString();
     return c;
 }
 
@@ -100,8 +127,14 @@ Message readMessage(SQLite::Statement& row) {
             tokens.endToken = row.getColumn(15).getInt();
         m.tokens = std::move(tokens);
     }
-    if (!row.getColumn(16).isNull())
+    if (!row.getColumn(16).isNull()) {
         m.receipt = readReceipt(row, 17);
+        m.receipt->divergingTurn = knownOr(row.getColumn(40), -1);
+        m.receipt->evictedBy = row.getColumn(41).getString();
+        m.receipt->evictedAgoMs = knownOr(row.getColumn(42), -1);
+    }
+    m.endedBy = row.getColumn(38).getString();
+    m.adaptations = splitNames(row.getColumn(39).getString());
     m.thinkingFacts.ms = row.getColumn(35).getInt64();
     m.thinkingFacts.tokens = row.getColumn(36).getInt64();
     m.thinkingFacts.open = row.getColumn(37).getInt() != 0;
@@ -121,6 +154,11 @@ void bindReceipt(SQLite::Statement& insert, MessageId id, const Receipt& r) {
     ++index;
     for (const double value : {r.queueMs, r.prefillMs, r.decodeMs, r.ttftMs, r.e2eMs})
         insert.bind(index++, value);
+    if (r.divergingTurn >= 0)
+        insert.bind(index, r.divergingTurn);
+    insert.bind(index + 1, r.evictedBy);
+    if (r.evictedAgoMs >= 0)
+        insert.bind(index + 2, r.evictedAgoMs);
 }
 
 Attachment readAttachment(SQLite::Statement& row, int column) {

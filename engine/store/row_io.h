@@ -26,6 +26,10 @@ Attachment readAttachment(SQLite::Statement& row, int column);
 /// (owner, position, name, content, tokens)
 void bindAttachment(SQLite::Statement& insert, std::int64_t owner, std::size_t position, const Attachment& attachment);
 
+/// Stable names with a space between them; what is no such name is left out.
+std::string joinNames(const std::vector<std::string>& names);
+std::vector<std::string> splitNames(const std::string& all);
+
 /// Little-endian 32-bit ids, four bytes each.
 std::string packTokens(const std::vector<TokenId>& ids);
 std::vector<TokenId> unpackTokens(const void* blob, std::size_t bytes);

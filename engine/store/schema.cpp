@@ -205,10 +205,54 @@ CREATE TABLE note(
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// Version 3.
+//  * attachment.folded: what is searched of it, written by the program like text_folded; those that are here already
+//  get
+//    it from kvscope_searched, a function that every connection has (Database).
+//  * conversation.waiting and waiting_attachment: the message that is sent when the answer has ended.
+//  * what the window said of an answer (how it ended, what was done to the chat for it, who took its blocks) stays.
+//  * an import looks for chats of the same age.
+constexpr const char* kVersion3 = R"sql(
+CREATE INDEX conversation_by_age ON conversation(created_at) WHERE deleted_at IS NULL;
+
+ALTER TABLE message ADD COLUMN ended_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE message ADD COLUMN adaptations TEXT NOT NULL DEFAULT '';
+
+ALTER TABLE receipt ADD COLUMN diverging_turn INTEGER;
+ALTER TABLE receipt ADD COLUMN evicted_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE receipt ADD COLUMN evicted_ago_ms INTEGER;
+
+ALTER TABLE conversation ADD COLUMN waiting TEXT NOT NULL DEFAULT '';
+CREATE TABLE waiting_attachment(
+    conversation_id INTEGER NOT NULL REFERENCES conversation(id) ON DELETE CASCADE,
+    position        INTEGER NOT NULL,
+    name            TEXT NOT NULL,
+    content         BLOB NOT NULL,
+    tokens          INTEGER,
+    PRIMARY KEY (conversation_id, position)
+) STRICT, WITHOUT ROWID;
+
+ALTER TABLE attachment ADD COLUMN folded TEXT NOT NULL DEFAULT '';
+UPDATE attachment SET folded = kvscope_searched(name, content);
+CREATE VIRTUAL TABLE attachment_search USING fts5(
+    folded, content='attachment', content_rowid='id', tokenize='trigram case_sensitive 1');
+INSERT INTO attachment_search(attachment_search) VALUES ('rebuild');
+CREATE TRIGGER attachment_search_insert AFTER INSERT ON attachment BEGIN
+    INSERT INTO attachment_search(rowid, folded) VALUES (new.id, new.folded);
+END;
+CREATE TRIGGER attachment_search_delete AFTER DELETE ON attachment BEGIN
+    INSERT INTO attachment_search(attachment_search, rowid, folded) VALUES ('delete', old.id, old.folded);
+END;
+CREATE TRIGGER attachment_search_update AFTER UPDATE OF folded ON attachment BEGIN
+    INSERT INTO attachment_search(attachment_search, rowid, folded) VALUES ('delete', old.id, old.folded);
+    INSERT INTO attachment_search(rowid, folded) VALUES (new.id, new.folded);
+END;
+)sql";
+
 } // namespace
 
 const std::vector<Migration>& migrations() {
-    static const std::vector<Migration> kAll = {{1, kVersion1}, {2, kVersion2}};
+    static const std::vector<Migration> kAll = {{1, kVersion1}, {2, kVersion2}, {3, kVersion3}};
     return kAll;
 }
 

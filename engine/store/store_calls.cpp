@@ -27,7 +27,7 @@ JobId StoreThread::loadConversation(ConversationId conversation) {
     const JobId id(m_lastJob + 1);
     return post(false, [id, conversation](Session& session, RunId) {
         return session.conversations.load(conversation).map([&](ConversationContent content) -> StoreEvent {
-            return ContentEvent{id, std::move(content)};
+            return ContentEvent{id, std::move(content), std::nullopt};
         });
     });
 }
@@ -123,6 +123,24 @@ void StoreThread::saveDraft(ConversationId id, Draft draft) {
     });
 }
 
+JobId StoreThread::saveWaiting(ConversationId id, Draft message) {
+    Work draft;
+    {
+        const std::lock_guard lock(m_mutex);
+        if (const auto later = m_later.find({LaterKind::Draft, id.value()}); later != m_later.end()) {
+            draft = std::move(later->second);
+            m_later.erase(later);
+        }
+    }
+    return postWrite(
+        [id, message = std::move(message), draft = std::move(draft)](Session& session, RunId run) -> Result<void> {
+            if (draft)
+                if (auto saved = draft(session, run); !saved)
+                    return tl::unexpected<Error>(saved.error());
+            return session.conversations.setWaiting(id, message);
+        });
+}
+
 JobId StoreThread::duplicateConversation(ConversationId source, std::string title, MessageId last) {
     const JobId id(m_lastJob + 1);
     return post(true, [=, title = std::move(title)](Session& session, RunId) {
@@ -160,7 +178,7 @@ JobId StoreThread::showVersion(ConversationId conversation, MessageId through) {
         if (const auto shown = session.conversations.showVersion(conversation, through); !shown)
             return tl::unexpected<Error>(shown.error());
         return session.conversations.load(conversation).map([&](ConversationContent content) -> StoreEvent {
-            return ContentEvent{id, std::move(content)};
+            return ContentEvent{id, std::move(content), std::nullopt};
         });
     });
 }
@@ -168,21 +186,34 @@ JobId StoreThread::showVersion(ConversationId conversation, MessageId through) {
 JobId StoreThread::removeMessage(ConversationId conversation, MessageId message) {
     const JobId id(m_lastJob + 1);
     return post(true, [=](Session& session, RunId) -> Result<StoreEvent> {
-        if (const auto removed = session.conversations.removeMessage(conversation, message); !removed)
+        auto removed = session.conversations.removeMessage(conversation, message);
+        if (!removed)
             return tl::unexpected<Error>(removed.error());
         return session.conversations.load(conversation).map([&](ConversationContent content) -> StoreEvent {
-            return ContentEvent{id, std::move(content)};
+            return ContentEvent{id, std::move(content), std::move(*removed)};
         });
     });
 }
 
-JobId StoreThread::search(std::string query) {
+JobId StoreThread::restoreMessage(RemovedMessage removed) {
+    const JobId id(m_lastJob + 1);
+    return post(true, [id, removed = std::move(removed)](Session& session, RunId) -> Result<StoreEvent> {
+        if (const auto restored = session.conversations.restoreMessage(removed); !restored)
+            return tl::unexpected<Error>(restored.error());
+        return session.conversations.load(removed.message.conversation)
+            .map([&](ConversationContent content) -> StoreEvent {
+                return ContentEvent{id, std::move(content), std::nullopt};
+            });
+    });
+}
+
+JobId StoreThread::search(std::string query, std::size_t mostHits) {
     const JobId id(m_lastJob + 1);
     if (m_searchStop)
         m_searchStop->store(true, std::memory_order_relaxed);
     m_searchStop = std::make_shared<std::atomic<bool>>(false);
-    return post(false, [id, query = std::move(query), stop = m_searchStop](Session& session, RunId) {
-        return searchChats(session.database, query, stop.get()).map([&](SearchResult result) -> StoreEvent {
+    return post(false, [id, query = std::move(query), mostHits, stop = m_searchStop](Session& session, RunId) {
+        return searchChats(session.database, query, stop.get(), mostHits).map([&](SearchResult result) -> StoreEvent {
             return SearchEvent{id, std::move(result)};
         });
     });

@@ -100,6 +100,9 @@ bool StoreThread::leaveMemory(const std::string& path, bool sameIds) {
         m_events.push(TroubleEvent{path, error, unsavedConversations(), true});
         return false;
     };
+    if (path == m_options.database.path)
+        if (auto held = holdFolder(); !held)
+            return stay(held.error());
     auto opened = Database::open(options);
     if (!opened)
         return stay(opened.error());
@@ -141,9 +144,27 @@ Result<void> StoreThread::moveUnsaved(Session& target, bool sameIds) {
         if (!moved)
             return moved;
     }
+    if (auto moved = movePresets(target, sameIds && !memory.beganEmpty()); !moved)
+        return moved;
+    const auto draft = m_session->conversations.newChatDraft();
+    if (draft && ((sameIds && !memory.beganEmpty()) || !draft->isEmpty())) // also one that was emptied
+        return target.conversations.setDraft(ConversationId(), *draft);
+    return {};
+}
+
+Result<void> StoreThread::movePresets(Session& target, bool sameIds) {
+    Database& memory = m_session->database;
     const auto presets = m_session->presets.list();
     if (!presets)
         return tl::unexpected<Error>(presets.error());
+    for (const std::int64_t id : idsOf(memory, "SELECT preset_id FROM temp.removed_preset"
+                                               " WHERE preset_id NOT IN (SELECT id FROM main.preset)")) {
+        if (!sameIds)
+            break; // those of another database are not these
+        const auto removed = target.presets.remove(PresetId(id));
+        if (!removed && removed.error().code != ErrorCode::NotFound)
+            return removed;
+    }
     const std::vector<std::int64_t> changed = idsOf(memory, "SELECT preset_id FROM temp.unsaved_preset");
     for (Preset preset : *presets) {
         if (std::find(changed.begin(), changed.end(), preset.id.value()) == changed.end())
@@ -156,9 +177,6 @@ Result<void> StoreThread::moveUnsaved(Session& target, bool sameIds) {
         if (!saved && isStorageTrouble(saved.error().code))
             return tl::unexpected<Error>(saved.error()); // a name that is taken there stays as it is there
     }
-    const auto draft = m_session->conversations.newChatDraft();
-    if (draft && (!draft->text.empty() || !draft->attachments.empty()))
-        return target.conversations.setDraft(ConversationId(), *draft);
     return {};
 }
 
@@ -186,7 +204,13 @@ void StoreThread::openOtherNow(const std::string& path) {
                                    unsavedWrites(), true});
         return;
     }
-    if (!fs::equivalent(folderOf(path), folderOf(m_options.database.path), ignored)) {
+    const bool sameFolder = fs::equivalent(folderOf(path), folderOf(m_options.database.path), ignored);
+    if (sameFolder) {
+        if (auto held = holdFolder(); !held) {
+            m_events.push(TroubleEvent{path, held.error(), unsavedWrites(), true});
+            return;
+        }
+    } else {
         auto locked = DataFolder::open(folderOf(path));
         if (!locked) {
             m_events.push(TroubleEvent{path, locked.error(), unsavedWrites(), true});
@@ -196,7 +220,7 @@ void StoreThread::openOtherNow(const std::string& path) {
     }
     if (m_session && m_session->database.inMemory()) {
         if (leaveMemory(path, fs::equivalent(path, m_options.database.path, ignored)) && folder)
-            m_otherFolder = std::move(folder);
+            moveTo(std::move(folder));
         return;
     }
     if (m_session)
@@ -204,11 +228,18 @@ void StoreThread::openOtherNow(const std::string& path) {
     m_session.reset();
     m_database.reset();
     m_run = RunId();
-    m_otherFolder = std::move(folder);
+    if (folder)
+        moveTo(std::move(folder));
     m_options.database.path = path;
     m_troubleTold = false;
     m_refusedSince.reset();
     openDatabase();
+}
+
+/// The folder of before is free for others.
+void StoreThread::moveTo(std::optional<DataFolder> folder) {
+    m_options.folder.clear();
+    m_folder = std::move(folder);
 }
 
 // ---- a backup ----

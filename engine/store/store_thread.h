@@ -57,6 +57,7 @@ struct ConversationCreatedEvent {
 struct ContentEvent {
     JobId job;
     ConversationContent content;
+    std::optional<RemovedMessage> removed; ///< of `removeMessage`: for `restoreMessage`
 };
 /// The user's message is on the disk: now it may be submitted. `answer` is the row that receives the answer.
 struct TurnCommittedEvent {
@@ -127,6 +128,9 @@ using StoreEvent =
 
 struct StoreOptions {
     DatabaseOptions database;
+    /// The data folder of the database, made where needed and locked before it is opened; a folder that cannot be is a
+    /// TroubleEvent like any other. "" = the caller holds its lock.
+    std::string folder;
     std::string programVersion;
     std::string configuration; ///< JSON object, kept with the run
     WallClock wallClock = systemWallClock();
@@ -171,6 +175,7 @@ public:
     JobId reopenAnswer(MessageId id);                          ///< -> DoneEvent
     JobId showVersion(ConversationId id, MessageId through);   ///< -> ContentEvent
     JobId removeMessage(ConversationId id, MessageId message); ///< -> ContentEvent
+    JobId restoreMessage(RemovedMessage removed);              ///< -> ContentEvent
     JobId endAnswer(AnswerEnd end);     ///< -> DoneEvent. Forgets waiting progress of that answer.
     JobId addEvent(StoredEvent event);  ///< -> DoneEvent
     JobId noteModel(StoredModel model); ///< -> DoneEvent
@@ -178,7 +183,7 @@ public:
     JobId noteEstimates(std::vector<LoadEstimate> estimates); ///< -> DoneEvent
 
     /// A search that is still running or waiting is superseded by the next. -> SearchEvent
-    JobId search(std::string query);
+    JobId search(std::string query, std::size_t mostHits = kMostHits);
     JobId listPresets();             ///< -> PresetsEvent
     JobId savePreset(Preset preset); ///< -> PresetSavedEvent
     JobId deletePreset(PresetId id); ///< -> DoneEvent
@@ -192,6 +197,9 @@ public:
     void saveProgress(AnswerProgress progress);
     /// An invalid id: of the new conversation, which has no row yet.
     void saveDraft(ConversationId id, Draft draft);
+    /// The message that waits for the end of an answer; an empty one = none does. A draft that waits to be saved is
+    /// saved first: a message that goes back to the composer is always in one of the two. -> DoneEvent
+    JobId saveWaiting(ConversationId id, Draft message);
 
     /// Try again now: opens the database anew if it was damaged, replaced or never opened; in memory: goes back to the
     /// file with all that is unsaved. -> OpenedEvent or TroubleEvent.
@@ -244,15 +252,18 @@ private:
     // store thread
     void run();
     void openDatabase();
+    Result<void> holdFolder();
     Session sessionOf(Database& database) const;
     Result<OpenedEvent> prepareSession(Database& database, Session& session);
     // store_switch.cpp
     void enterMemory();
     bool leaveMemory(const std::string& path, bool sameIds);
     Result<void> moveUnsaved(Session& target, bool sameIds);
+    Result<void> movePresets(Session& target, bool sameIds);
     bool switchDue(const Switch& next) const;
     void carryOut(const Switch& next);
     void openOtherNow(const std::string& path);
+    void moveTo(std::optional<DataFolder> folder);
     Result<std::string> restoreNow(const std::string& source);
     Result<std::string> keepPresent();
     int unsavedConversations();
@@ -262,7 +273,7 @@ private:
     Nanos nextWake(Nanos now) const;
     void noteSaved(LaterKey key);
     void putBack(Job job, const std::optional<LaterKey>& later);
-    void meetTrouble(const Error& error);
+    void meetTrouble(const Error& error, bool patient = true);
     void endTrouble();
     void finish();
     int unsavedLocked() const;
@@ -290,9 +301,9 @@ private:
     std::unique_ptr<Database> m_database;
     std::optional<Session> m_session;
     RunId m_run;
-    std::optional<DataFolder> m_otherFolder; ///< lock of the folder of a database opened by `openOther`
-    Nanos m_retryAt = 0;                     ///< no write is tried before
-    std::optional<Nanos> m_refusedSince;     ///< first refusal of the write that is stuck
+    std::optional<DataFolder> m_folder;  ///< lock of `StoreOptions::folder`, or of that of a database of `openOther`
+    Nanos m_retryAt = 0;                 ///< no write is tried before
+    std::optional<Nanos> m_refusedSince; ///< first refusal of the write that is stuck
     bool m_troubleTold = false;
     std::map<LaterKey, Nanos> m_lastSaved;
 

@@ -32,6 +32,8 @@ void StoreThread::openDatabase() {
     const bool neverOpened = !m_session;
     m_session.reset();
     m_database.reset();
+    if (auto held = holdFolder(); !held)
+        return meetTrouble(held.error(), false);
     auto opened = Database::open(m_options.database);
     if (opened) {
         m_database = std::move(*opened);
@@ -52,6 +54,16 @@ void StoreThread::openDatabase() {
     meetTrouble(opened.error());
 }
 
+Result<void> StoreThread::holdFolder() {
+    if (m_options.folder.empty() || m_folder)
+        return {};
+    auto folder = DataFolder::open(m_options.folder);
+    if (!folder)
+        return tl::unexpected<Error>(folder.error());
+    m_folder.emplace(std::move(*folder));
+    return {};
+}
+
 StoreThread::Session StoreThread::sessionOf(Database& database) const {
     return {database, ConversationStore(database, m_options.wallClock), RunLog(database, m_options.wallClock),
             PresetStore(database, m_options.wallClock)};
@@ -70,6 +82,8 @@ Result<OpenedEvent> StoreThread::prepareSession(Database& database, Session& ses
         if (!recovery)
             return tl::unexpected<Error>(recovery.error());
         event.recovery = *recovery;
+        if (const auto back = session.conversations.giveBackWaiting(); !back)
+            return tl::unexpected<Error>(back.error());
         if (const auto purged = session.conversations.purgeDeleted(m_options.wallClock() - m_options.keepDeleted);
             !purged)
             return tl::unexpected<Error>(purged.error());
@@ -221,11 +235,12 @@ void StoreThread::putBack(Job job, const std::optional<LaterKey>& later) {
     m_laterInWork.reset();
 }
 
-void StoreThread::meetTrouble(const Error& error) {
+/// `patient`: another program's lock is waited for before anybody is told.
+void StoreThread::meetTrouble(const Error& error, bool patient) {
     const Nanos now = m_clock.now();
     if (!m_refusedSince)
         m_refusedSince = now;
-    const bool busy = error.code == ErrorCode::Busy;
+    const bool busy = patient && error.code == ErrorCode::Busy;
     m_retryAt = !canHealByItself(error.code) ? kNever : now + (busy ? kBusyPause : m_options.retryInterval);
     if (m_troubleTold || (busy && now - *m_refusedSince < m_options.busyLimit))
         return;

@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const std::string html = chatToHtmlBody(chat.content);
         require(validUtf8(html) == html && html.find("<script") == std::string::npos);
         const std::string once = chatToJson(chat.content).dump();
-        std::vector<SkippedPart> skipped;
+        SkippedParts skipped;
         const auto back = chatFromJson(nlohmann::json::parse(once), skipped);
         require(back && skipped.empty());
         require(chatToJson(*back).dump() == once);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/store/chat_search.h"
 #include "engine/store/conversation_store.h"
 #include "engine/store/preset_store.h"
 #include "tests/support/fault_vfs.h"
@@ -31,8 +32,20 @@ Result<std::unique_ptr<Database>> openAt(const std::string& path, const std::str
     return Database::open(options);
 }
 
-/// Everything that version 1's database holds, as this program sees it; "" = as it should be.
-std::string wrong(Database& database) {
+/// What only a database of version 2 and later holds.
+std::string wrongSince2(ConversationStore& chats, const Conversation& first) {
+    if (first.draftAttachments != std::vector<Attachment>{{"plan.md", "# Plan", 4}})
+        return "a draft's attachment";
+    const auto draft = chats.newChatDraft();
+    if (!draft || *draft != Draft{"begun and not sent", {{"", "pasted", 0}}})
+        return "the draft of the new chat";
+    const auto content = chats.load(first.id);
+    const ThinkingFacts facts = content->messages[3].thinkingFacts;
+    return facts == ThinkingFacts{1500, 12, true} && content->messages[3].thinking == "why" ? "" : "a thought";
+}
+
+/// Everything that the stored database of this version holds, as this program sees it; "" = as it should be.
+std::string wrong(Database& database, int version) {
     ConversationStore chats(database, systemWallClock());
     const auto list = chats.list();
     if (!list || list->size() != 3 || (*list)[0].title != "Zweiter: \xE4\xB8\xAD\xE6\x96\x87" ||
@@ -56,6 +69,13 @@ std::string wrong(Database& database) {
     const auto second = chats.load((*list)[0].id);
     if (!second || second->messages[0].attachments != std::vector<Attachment>{{"a.txt", "one\ntwo", 3}})
         return "an attachment";
+    // What a version could not search yet is searched now.
+    const auto found = searchChats(database, "E\nTW");
+    if (!found || found->messages != std::vector<MessageId>{second->messages[0].id} || found->hits[0].attachment != 0)
+        return "the text of an attachment";
+    if (version >= 2)
+        if (const std::string problem = wrongSince2(chats, (*list)[1]); !problem.empty())
+            return problem;
     PresetStore presets(database, systemWallClock());
     const auto all = presets.list();
     if (!all || all->size() != 1 || all->front().systemPrompt != "Rhyme.")
@@ -63,6 +83,9 @@ std::string wrong(Database& database) {
     if (database.handle().execAndGet("PRAGMA integrity_check").getString() != "ok" ||
         database.handle().execAndGet("SELECT count(*) FROM pragma_foreign_key_check").getInt() != 0)
         return "integrity";
+    for (const char* table : {"message_search", "conversation_search", "attachment_search"}) // throws where it is stale
+        database.handle().exec(std::string("INSERT INTO ") + table + "(" + table +
+                               ", rank) VALUES ('integrity-check', 1)");
     if (!chats.restore(ConversationId(3)) || chats.list()->size() != 4)
         return "a deleted chat";
     return chats.remove(ConversationId(3)) ? "" : "deleting";
@@ -82,7 +105,7 @@ private slots:
             auto database = openAt(path);
             QVERIFY2(database, database ? "" : database.error().message.c_str());
             QCOMPARE((*database)->handle().execAndGet("PRAGMA user_version").getInt(), schemaVersion());
-            QCOMPARE(wrong(**database), std::string());
+            QCOMPARE(wrong(**database, version), std::string());
             QVERIFY(fs::exists(path + ".v" + std::to_string(version) + ".bak"));
             // Without touching the file: what an export beside a running window does.
             fs::copy_file(stored(version), dir.file("other.db"));
@@ -90,7 +113,7 @@ private slots:
             options.path = dir.file("other.db");
             auto copy = Database::openInMemory(options);
             QVERIFY(copy);
-            QCOMPARE(wrong(**copy), std::string());
+            QCOMPARE(wrong(**copy, version), std::string());
             copy->reset();
             QCOMPARE(SQLite::Database(options.path).execAndGet("PRAGMA user_version").getInt(), version);
         }
@@ -101,7 +124,8 @@ private slots:
         for (int point = 0; point < kKills; ++point) {
             test::TempDir dir;
             const std::string path = dir.file("kvscope.db");
-            fs::copy_file(stored(1), path);
+            const int version = 1 + point % (schemaVersion() - 1);
+            fs::copy_file(stored(version), path);
             const pid_t child = fork();
             if (child == 0) {
                 test::FaultVfs faults;
@@ -115,7 +139,7 @@ private slots:
             auto database = openAt(path);
             QVERIFY2(database, database ? "" : database.error().message.c_str());
             QCOMPARE((*database)->handle().execAndGet("PRAGMA user_version").getInt(), schemaVersion());
-            QCOMPARE(wrong(**database), std::string());
+            QCOMPARE(wrong(**database, version), std::string());
         }
         QVERIFY2(killed >= kKills / 2, qPrintable(QString::number(killed)));
     }

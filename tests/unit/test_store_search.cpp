@@ -117,6 +117,7 @@ private slots:
             "",
             "AND OR NOT NEAR(a b) \"quoted\" ^start col:on {x} 'single' \\ back; --dash /* */"};
         std::map<std::int64_t, std::string> all;
+        std::map<std::int64_t, std::vector<std::string>> files; // attached to messages
         std::vector<ConversationId> chats;
         for (int copy = 0; copy < 3; ++copy)
             for (const std::string& text : texts) {
@@ -125,6 +126,9 @@ private slots:
                 NewTurn turn;
                 turn.conversation = chat;
                 turn.text = text;
+                if (text.size() % 2 == 1)
+                    turn.attachments = {{"notes.txt", "Zeile eins\n" + text + " ANHANG", 3},
+                                        {"", "pasted \xC3\x84", 0}};
                 const auto made = store.addTurn(turn, RunId());
                 AnswerEnd end;
                 end.answer = made->answer->id;
@@ -133,6 +137,8 @@ private slots:
                 QVERIFY(store.endAnswer(end));
                 if (copy < 2) {
                     all[made->user.id.value()] = text;
+                    for (const Attachment& file : turn.attachments)
+                        files[made->user.id.value()].push_back(file.name + "\n" + file.content);
                     all[made->answer->id.value()] = end.text;
                 } else {
                     QVERIFY(store.remove(chat)); // deleted chats are not found
@@ -164,6 +170,11 @@ private slots:
                                                "\xFF",
                                                "answer to ",
                                                "secretthought",
+                                               "anhang",
+                                               "notes.txt",
+                                               "txt\nzeile",
+                                               "pasted \u00E4",
+                                               "\n",
                                                "near(a b) \"quoted\" ^",
                                                "'",
                                                "\\",
@@ -181,6 +192,10 @@ private slots:
             for (const auto& [id, text] : all)
                 if (foldCase(text).find(foldCase(query)) != std::string::npos)
                     expected.insert(id);
+            for (const auto& [id, texts] : files)
+                for (const std::string& file : texts)
+                    if (foldCase(file).find(foldCase(query)) != std::string::npos)
+                        expected.insert(id);
             const auto result = searchChats(**database, query);
             QVERIFY2(result, result ? "" : result.error().message.c_str());
             for (const MessageId id : result->messages)
@@ -194,15 +209,30 @@ private slots:
                     titles.insert(chats[i].value());
             }
             QCOMPARE(result->titles.size(), titles.size());
+            std::int64_t counted = 0;
+            std::set<std::int64_t> seen;
+            for (const SearchHit& hit : result->hits) {
+                counted += hit.count;
+                QVERIFY(seen.insert(hit.conversation.value()).second); // each conversation once
+                QVERIFY(hit.message.valid() ? expected.count(hit.message.value()) > 0
+                                            : titles.count(hit.conversation.value()) > 0);
+            }
+            QCOMPARE(counted, static_cast<std::int64_t>(expected.size()));
+            QCOMPARE(result->conversations, static_cast<std::int64_t>(seen.size()));
             for (const SearchHit& hit : result->hits) {
                 const std::string shown = hit.snippet.substr(hit.snippetAt, hit.snippetBytes);
                 QVERIFY2(validUtf8(hit.snippet) == hit.snippet && hit.snippet.find('\n') == std::string::npos,
                          hit.snippet.c_str());
-                if (!query.empty() && hit.snippetBytes < 100)
+                if (!query.empty() && query.find('\n') == std::string::npos && hit.snippetBytes < 100)
                     QVERIFY2(foldCase(shown).find(foldCase(query)) != std::string::npos,
                              (query + ": " + shown).c_str());
             }
         }
+        const auto few = searchChats(**database, "a", nullptr, 3);
+        const auto whole = searchChats(**database, "a");
+        QCOMPARE(few->hits.size(), std::size_t(3)); // listed; counted are all
+        QCOMPARE(few->conversations, whole->conversations);
+        QVERIFY(few->messages == whole->messages && whole->hits.size() > 3);
         QCOMPARE(searchChats(**database, "secretthought")->messages.size(),
                  std::size_t(0)); // thoughts are not searched
         std::atomic<bool> stop{true};
@@ -260,6 +290,8 @@ private slots:
                 NewTurn turn;
                 turn.conversation = chats[texts.below(chats.size())];
                 turn.text = texts();
+                if (texts.below(3) == 0)
+                    turn.attachments = {{texts.below(2) == 0 ? "" : "name.txt", texts(), 0}};
                 if (const auto made = store.addTurn(turn, RunId()))
                     open.push_back({turn.conversation, made->answer->id});
                 break;
@@ -287,6 +319,7 @@ private slots:
                 continue;
             checkIndex(db, "message_search");
             checkIndex(db, "conversation_search");
+            checkIndex(db, "attachment_search");
             for (const char* word : kWords) {
                 const std::string folded = foldCase(word);
                 if (std::count_if(folded.begin(), folded.end(), [](char c) { return (c & 0xC0) != 0x80; }) < 3)

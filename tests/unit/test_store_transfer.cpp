@@ -87,7 +87,9 @@ void fill(Side& side) {
         turn.settings = i == 1 ? "{ \"odd\" : 1 }" : R"({"seed":1,"temperature":0.5})";
         turn.model = "/models/a.gguf";
         if (i == 2)
-            turn.attachments = {{"a.txt", "```\ncode\n", 3}, {"b.txt", std::string("\xFF\0x", 3), 0}};
+            turn.attachments = {{"a.txt", "```\ncode\n", 3},
+                                {"b.txt", std::string("\xFF\0x", 3), 0},
+                                {"", std::string(1'500'000, 'p'), 0}}; // a paste may be larger than a file
         const auto made = side.chats->addTurn(turn, RunId());
         AnswerEnd end;
         end.answer = made->answer->id;
@@ -101,6 +103,13 @@ void fill(Side& side) {
         end.receipt->promptTokens = 100 + i;
         end.receipt->ttftMs = 12.25 + i / 3.0;
         end.receipt->cause = "evicted";
+        if (i == 1) {
+            end.receipt->evictedBy = "Chat \"B\"";
+            end.receipt->evictedAgoMs = 240'000;
+            end.receipt->divergingTurn = 2;
+            end.endedBy = "<|im_end|>";
+            end.adaptations = {"system_in_first_message", "messages_joined"};
+        }
         (void)side.chats->endAnswer(end);
         parent = made->answer->id;
         if (i == 0)
@@ -127,6 +136,17 @@ private slots:
         const std::string first = a.exported(ChatFormat::Json, "a.json");
         QCOMPARE(b.take(contents(first)).added, 2);
         QVERIFY(contents(b.exported(ChatFormat::Json, "b.json")) == contents(first));
+        const auto chats = b.chats->list();
+        const auto filled = std::find_if(chats->begin(), chats->end(), [](const auto& c) { return c.titleByUser; });
+        const auto copy = b.chats->load(filled->id);
+        const auto answer = std::find_if(copy->messages.begin(), copy->messages.end(),
+                                         [](const Message& m) { return !m.endedBy.empty(); });
+        QVERIFY(answer != copy->messages.end());
+        QCOMPARE(answer->endedBy, std::string("<|im_end|>"));
+        QCOMPARE(answer->adaptations, (std::vector<std::string>{"system_in_first_message", "messages_joined"}));
+        QCOMPARE(answer->receipt->evictedBy, std::string("Chat \"B\""));
+        QCOMPARE(answer->receipt->evictedAgoMs, std::int64_t(240'000));
+        QCOMPARE(answer->receipt->divergingTurn, std::int64_t(2));
         const auto again = b.take(contents(first));
         QCOMPARE(again.added, 0);
         QCOMPARE(again.there, 2);
@@ -303,6 +323,74 @@ private slots:
         QCOMPARE(readChatFile(side.dir.file("big.json"), take, options).error().code, ErrorCode::TooLong);
         QCOMPARE(readChatFile(side.dir.file("none.json"), take).error().code, ErrorCode::NotFound);
         QCOMPARE(readChatFile(side.dir.path(), take).error().code, ErrorCode::Io);
+    }
+
+    void hostileFilesCostNeitherMemoryNorTime() {
+        Side a;
+        // Millions of elements that are nothing, in a list and in a conversation: counted, the first of them named.
+        std::string ones = "[";
+        for (int i = 0; i < 400'000; ++i)
+            ones += "1,";
+        auto outcome = a.take(ones + R"({"messages":[{"role":"user","content":"kept"}]}])");
+        QCOMPARE(outcome.added, 1);
+        QCOMPARE(outcome.report.skippedCount, std::int64_t(400'000));
+        QCOMPARE(outcome.report.skipped.size(), kMostSkippedTold);
+        outcome = a.take(R"({"messages":)" + ones + R"({"role":"user","content":"kept too"}]})");
+        QCOMPARE(outcome.added, 1);
+        QCOMPARE(outcome.report.skippedCount, std::int64_t(400'000));
+        QCOMPARE(outcome.report.skipped.size(), kMostSkippedTold);
+        // Where a word should stand there is a deep nest.
+        const std::string nest = std::string(300'000, '[') + std::string(300'000, ']');
+        QVERIFY(a.take(R"({"format":)" + nest + R"(,"conversations":[]})").added == 0);
+        QVERIFY(a.take(R"({"format":"kvscope-chats","version":)" + nest + R"(,"conversations":[]})").error);
+        a.database->handle().exec("PRAGMA synchronous = OFF"); // of what is read, not of the disk
+        // A thousand chats of one age: each is compared with a few, and none is taken for another.
+        std::string lines;
+        for (int i = 0; i < 1000; ++i)
+            lines += R"({"created":1700000000,"messages":[{"role":"user","content":"number )" + std::to_string(i) +
+                     "\"}]}\n";
+        QCOMPARE(a.take(lines).added, 1000);
+        QCOMPARE(a.take(lines).there, 1000);
+    }
+
+    void aBadByteDoesNotCostTheConversation() {
+        Side a;
+        const auto outcome = a.take("{\"messages\":[{\"role\":\"user\",\"content\":\"caf\xE9 \xFF!\"}]}");
+        QCOMPARE(outcome.added, 1);
+        QCOMPARE(outcome.report.skippedCount, std::int64_t(1));
+        QCOMPARE(outcome.report.skippedChats, std::int64_t(0));
+        QCOMPARE(a.only().messages[0].text, std::string("caf\xEF\xBF\xBD \xEF\xBF\xBD!"));
+    }
+
+    void aTreeWhoseBeginningIsMissingIsKept() {
+        Side a;
+        const auto outcome = a.take(R"({"title":"t","current_node":"b","mapping":{
+            "a":{"parent":"gone","children":["b"],"message":{"author":{"role":"user"},"content":{"parts":["q"]}}},
+            "b":{"parent":"a","children":["a"],"message":{"author":{"role":"assistant"},"content":{"parts":["r"]}}},
+            "x":{"parent":"y","children":["y"],"message":{"author":{"role":"user"},"content":{"parts":["lost"]}}},
+            "y":{"parent":"x","children":["x"],"message":null}}})");
+        QCOMPARE(outcome.added, 1);
+        QCOMPARE(a.only().messages.size(), std::size_t(2)); // and not round the circle
+        QCOMPARE(outcome.report.skippedCount, std::int64_t(2));
+    }
+
+    void figuresBeyondAllBoundsAreNotTaken() {
+        Side a;
+        const auto outcome = a.take(R"({"format":"kvscope-chats","version":1,"conversations":[{"title":"t",
+            "created":9223372036854775807,"updated":18446744073709551615,"active":-9223372036854775808,"messages":[
+            {"id":1,"role":"user","text":"q","status":"complete","created":9000000000000000000,
+             "sibling":9223372036854775807,"attachments":[{"name":"a","text":"b","tokens":-5}]},
+            {"id":2,"parent":1,"role":"assistant","text":"r","status":"complete","created":-4,"thinking_ms":-1,
+             "tokens":{"tokenizer":"x","ids":[1,99999999999]},"receipt":{"prompt_tokens":1e300,"ttft_ms":1e308}}]}]})");
+        QCOMPARE(outcome.added, 1);
+        const ConversationContent chat = a.only();
+        QVERIFY(chat.conversation.created > 0 && chat.conversation.created <= a.now);
+        QVERIFY(chat.conversation.updated <= a.now);
+        QVERIFY(chat.messages[0].created <= a.now && chat.messages[1].created > 0);
+        QCOMPARE(chat.messages[0].sibling, std::int64_t(0));
+        QCOMPARE(chat.messages[0].attachments[0].tokens, std::int64_t(0));
+        QVERIFY(!chat.messages[1].tokens); // counted anew
+        QCOMPARE(chat.conversation.activeLeaf, chat.messages[1].id);
     }
 
     void htmlIsEscapedAndAlone() {

@@ -162,6 +162,91 @@ private slots:
         QCOMPARE(f.chats->removeMessage(f.chat, open->answer->id).error().code, ErrorCode::InvalidArgument);
     }
 
+    void aRemovedMessageComesBackWhereItStood() {
+        Fixture f;
+        const auto first = f.turn("q1", {}, "a1");
+        f.again(first.user.id, "a1'");
+        f.turn("q2", first.answer->id, "a2");
+        NewTurn turn;
+        turn.conversation = f.chat;
+        turn.parent = first.answer->id;
+        turn.text = "q2'";
+        turn.attachments = {{"a.txt", "one", 1}};
+        const auto edited = f.chats->addTurn(turn, RunId());
+        AnswerEnd end;
+        end.answer = edited->answer->id;
+        end.text = "a2'";
+        end.tokens = MessageTokens{"fp", {1, 2, 3}, 4};
+        end.receipt = Receipt{};
+        QVERIFY(f.chats->endAnswer(end));
+        const auto before = f.chats->load(f.chat);
+        const auto wholeTree = f.tree(f.chat);
+        const std::string shown = f.shown();
+        for (const Message& message : before->messages) { // each of them alone
+            const auto removed = f.chats->removeMessage(f.chat, message.id);
+            QVERIFY(removed);
+            QVERIFY(f.tree(f.chat) != wholeTree);
+            QVERIFY(f.chats->restoreMessage(*removed));
+            QCOMPARE(f.tree(f.chat), wholeTree);
+            QCOMPARE(f.shown(), shown);
+            const auto after = f.chats->load(f.chat);
+            for (std::size_t i = 0; i < before->messages.size(); ++i) {
+                const Message &a = before->messages[i], &b = after->messages[i];
+                QVERIFY(a.id == b.id && a.attachments == b.attachments && a.status == b.status &&
+                        a.tokens.has_value() == b.tokens.has_value() && a.receipt.has_value() == b.receipt.has_value());
+                QVERIFY(!a.tokens || (a.tokens->ids == b.tokens->ids && a.tokens->endToken == b.tokens->endToken));
+            }
+            QVERIFY(f.sound());
+        }
+        // All of them, and back in the other order; a second time changes nothing.
+        std::vector<RemovedMessage> all;
+        for (const Message& message : before->messages)
+            all.push_back(*f.chats->removeMessage(f.chat, message.id));
+        QVERIFY(f.chats->load(f.chat)->messages.empty());
+        QCOMPARE(f.chats->restoreMessage(all.back()).error().code, ErrorCode::NotFound); // its parent is gone
+        for (auto removed = all.rbegin(); removed != all.rend(); ++removed)
+            (void)f.chats->restoreMessage(*removed);
+        for (const RemovedMessage& removed : all)
+            (void)f.chats->restoreMessage(removed);
+        QCOMPARE(f.chats->load(f.chat)->messages.size(), before->messages.size());
+        QVERIFY(f.sound());
+        // What came since stays, behind the versions that were there.
+        const auto removed = f.chats->removeMessage(f.chat, first.answer->id);
+        f.again(first.user.id, "since");
+        QVERIFY(f.chats->restoreMessage(*removed));
+        QVERIFY(f.sound());
+        std::string last;
+        for (const Message& m : f.chats->load(f.chat)->messages)
+            if (m.parent == first.user.id && m.sibling == 2)
+                last = m.text;
+        QCOMPARE(last, std::string("since"));
+    }
+
+    void aMessageThatWaitsIsSentOrComesBack() {
+        Fixture f;
+        const auto turn = f.turn("q", {}, "a");
+        const Draft waiting{"next", {{"w.txt", "file", 2}}};
+        QVERIFY(f.chats->setDraft(f.chat, {"begun", {{"d.txt", "draft", 1}}}));
+        QVERIFY(f.chats->setWaiting(f.chat, waiting));
+        QVERIFY(f.chats->load(f.chat)->conversation.waiting == waiting);
+        QVERIFY(f.chats->list()->front().waiting == waiting);
+        const auto copy = f.chats->duplicate(f.chat, "copy");
+        QVERIFY(f.chats->load(copy->id)->conversation.waiting.isEmpty()); // it is sent once
+        QCOMPARE(*f.chats->giveBackWaiting(), 1);
+        const auto back = f.chats->load(f.chat)->conversation;
+        QVERIFY(back.waiting.isEmpty());
+        QCOMPARE(back.draft, std::string("next\n\nbegun"));
+        QVERIFY(back.draftAttachments == (std::vector<Attachment>{{"w.txt", "file", 2}, {"d.txt", "draft", 1}}));
+        QCOMPARE(*f.chats->giveBackWaiting(), 0);
+        QVERIFY(f.chats->setWaiting(f.chat, {"", {{"", "only a paste", 0}}}));
+        QCOMPARE(*f.chats->giveBackWaiting(), 1);
+        QVERIFY(f.chats->setWaiting(f.chat, waiting));
+        f.turn("next", turn.answer->id, "sent");
+        QVERIFY(f.chats->load(f.chat)->conversation.waiting.isEmpty());
+        QCOMPARE(f.chats->setWaiting(ConversationId(999), waiting).error().code, ErrorCode::NotFound);
+        QVERIFY(f.sound());
+    }
+
     void aUsersMessageMayFollowAnother() {
         Fixture f;
         const auto first = f.turn("q1", {}, "stopped");

@@ -161,6 +161,138 @@ private slots:
         QVERIFY(untouched.valid());
     }
 
+    void presetsOfMemoryAreThoseOfTheFile() {
+        test::FaultVfs faults;
+        Harness h;
+        h.options.database.vfs = faults.name();
+        h.start();
+        h.wait<OpenedEvent>();
+        std::vector<PresetId> ids;
+        for (const char* name : {"kept", "changed", "deleted"}) {
+            h.store->savePreset({PresetId(), name, "prompt", "{}"});
+            ids.push_back(h.wait<PresetSavedEvent>().preset);
+        }
+        faults.writeResult = 13;
+        h.store->saveDraft(ConversationId(), {"x", {}});
+        h.wait<TroubleEvent>();
+        h.store->continueInMemory();
+        h.wait<OpenedEvent>();
+        h.store->savePreset({ids[1], "changed", "another prompt", "{}"});
+        h.wait<PresetSavedEvent>();
+        h.store->deletePreset(ids[2]);
+        h.wait<DoneEvent>();
+        h.store->savePreset({PresetId(), "made and deleted", "", "{}"});
+        h.store->deletePreset(h.wait<PresetSavedEvent>().preset);
+        h.wait<DoneEvent>();
+        faults.writeResult = 0;
+        h.store->retry();
+        QVERIFY(!h.wait<OpenedEvent>().inMemory);
+        h.store->listPresets();
+        std::string all;
+        for (const Preset& preset : h.wait<PresetsEvent>().presets)
+            all += preset.name + ":" + preset.systemPrompt + ";";
+        QCOMPARE(all, std::string("changed:another prompt;kept:prompt;"));
+    }
+
+    void presetsMadeWhileNothingCouldBeReadReplaceNone() {
+        Harness h;
+        h.start();
+        h.wait<OpenedEvent>();
+        h.store->savePreset({PresetId(), "of the file", "prompt", "{}"});
+        h.wait<PresetSavedEvent>();
+        h.stop();
+        const std::string path = h.options.database.path;
+        SQLite::Database(path, SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
+        h.start();
+        h.wait<TroubleEvent>();
+        h.store->continueInMemory();
+        h.wait<OpenedEvent>();
+        h.store->savePreset({PresetId(), "of memory", "", "{}"}); // its id is that of the file's preset
+        h.wait<PresetSavedEvent>();
+        SQLite::Database(path, SQLite::OPEN_READWRITE).exec("PRAGMA user_version = " + std::to_string(schemaVersion()));
+        h.store->retry();
+        QVERIFY(!h.wait<OpenedEvent>().inMemory);
+        QCOMPARE(h.onDisk("SELECT group_concat(name, ';') FROM (SELECT name FROM preset ORDER BY name)"),
+                 std::string("of memory;of the file"));
+    }
+
+    void aFolderThatIsHeldIsATroubleLikeAnyOther() {
+        Harness h;
+        h.options.folder = h.dir.file("data");
+        h.options.database.path = h.options.folder + "/kvscope.db";
+        std::optional<DataFolder> other = std::move(*DataFolder::open(h.options.folder));
+        h.start();
+        const auto held = h.wait<TroubleEvent>(); // at once: no ten seconds of waiting
+        QCOMPARE(int(held.error.code), int(ErrorCode::Busy));
+        QVERIFY(held.opening);
+        QVERIFY2(held.error.message.find(h.options.folder) != std::string::npos, held.error.message.c_str());
+        h.store->continueInMemory();
+        QVERIFY(h.wait<OpenedEvent>().inMemory);
+        const auto chat = h.newChat("of memory");
+        h.turn(chat, "hello");
+        h.store->retry();
+        QVERIFY(h.wait<TroubleEvent>().opening); // still held; the chats stay
+        QVERIFY(!fs::exists(h.options.database.path));
+        other.reset();
+        h.store->retry();
+        const auto opened = h.wait<OpenedEvent>();
+        QVERIFY(!opened.inMemory);
+        QCOMPARE(titles(opened.conversations), std::string("of memory;"));
+        QCOMPARE(int(DataFolder::open(h.options.folder).error().code), int(ErrorCode::Busy)); // it is ours now
+        h.stop();
+        QVERIFY(DataFolder::open(h.options.folder));
+    }
+
+    void aFolderThatBecomesFreeIsTakenByItself() {
+        Harness h;
+        h.options.folder = h.dir.file("data");
+        h.options.database.path = h.options.folder + "/kvscope.db";
+        std::optional<DataFolder> other = std::move(*DataFolder::open(h.options.folder));
+        h.start();
+        h.wait<TroubleEvent>();
+        other.reset();
+        QVERIFY(!h.wait<OpenedEvent>().inMemory);
+        h.wait<RecoveredEvent>();
+    }
+
+    void aFolderThatCannotBeMadeIsLeftForAnother() {
+        Harness h;
+        std::ofstream(h.dir.file("a-file")) << "in the way";
+        h.options.folder = h.dir.file("a-file/below");
+        h.options.database.path = h.options.folder + "/kvscope.db";
+        h.start();
+        QCOMPARE(int(h.wait<TroubleEvent>().error.code), int(ErrorCode::Io));
+        fs::create_directory(h.dir.file("good"));
+        const std::string path = h.dir.file("good/kvscope.db");
+        h.store->openOther(path);
+        QCOMPARE(h.wait<OpenedEvent>().path, path);
+        h.turn(h.newChat("saved"), "hello");
+        QCOMPARE(h.onDisk(path, "SELECT title FROM conversation"), std::string("saved"));
+        QCOMPARE(int(DataFolder::open(h.dir.file("good")).error().code), int(ErrorCode::Busy));
+    }
+
+    void whatWaitsSurvivesACrash() {
+        Harness h;
+        h.start();
+        h.wait<OpenedEvent>();
+        const auto chat = h.newChat("chat");
+        h.turn(chat, "running");
+        h.store->saveDraft(chat, {"begun", {}});
+        h.store->saveWaiting(chat, {"next", {{"a.txt", "file", 1}}});
+        h.wait<DoneEvent>();
+        // What a program that is killed now leaves, opened by the next one.
+        const std::string copy = h.dir.file("copy.db");
+        QVERIFY(Database::open({h.options.database.path, {}, {}, 250, {}, nullptr}).value()->backUpTo(copy));
+        h.stop();
+        QCOMPARE(h.onDisk(copy, "SELECT waiting FROM conversation"), std::string("next"));
+        h.options.database.path = copy;
+        h.start();
+        const auto opened = h.wait<OpenedEvent>();
+        QCOMPARE(opened.conversations.front().draft, std::string("next\n\nbegun"));
+        QVERIFY(opened.conversations.front().waiting.isEmpty());
+        QCOMPARE(opened.conversations.front().draftAttachments.size(), std::size_t(1));
+    }
+
     void closingInMemoryTriesOnceMoreAndCountsWhatIsLost() {
         test::FaultVfs faults;
         Harness h;
