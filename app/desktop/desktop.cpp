@@ -29,13 +29,16 @@ std::int64_t wallMillis() {
 store::StoreOptions storeOptions(const store::DataFolder& folder) {
     store::StoreOptions options;
     options.database.path = folder.databasePath();
+    if (!folder.locked())
+        options.folder = folder.path(); // the banner offers what helps
     options.programVersion = KVSCOPE_VERSION;
     return options;
 }
 
 metrics::RecorderOptions recorderOptions(const store::DataFolder& folder) {
     metrics::RecorderOptions options;
-    options.folder = folder.sessionsPath();
+    if (folder.locked())
+        options.folder = folder.sessionsPath(); // else it is another program's, or cannot be written
     return options;
 }
 
@@ -125,6 +128,7 @@ void Desktop::connectStore() {
     ui::MainWindow& w = *m_window;
     connect(&w, &ui::MainWindow::storeOtherRequested, &m_bridge, &StoreBridge::openOther);
     connect(&w, &ui::MainWindow::storeMemoryRequested, &m_bridge, &StoreBridge::continueWithoutSaving);
+    connect(&m_bridge, &StoreBridge::opened, this, &Desktop::storeOpened);
     connect(&m_bridge, &StoreBridge::reopened, this, [this](const QString& path, bool inMemory, bool sameChats) {
         m_window->setInMemory(inMemory, path);
         if (sameChats) {

@@ -30,7 +30,8 @@ namespace kvscope::desktop {
 class Desktop final : public QObject {
     Q_OBJECT
 public:
-    /// `modelsFolder`: where model files are looked for. `engine.modelPath` may be empty.
+    /// `folder`: one that is not locked is locked by the store, or the window says why it cannot be. `modelsFolder`:
+    /// where model files are looked for. `engine.modelPath` may be empty.
     Desktop(const store::DataFolder& folder, const std::string& modelsFolder, api::EngineConfig engine);
     ~Desktop() override;
 
@@ -48,6 +49,7 @@ public:
 signals:
     void loaded(const api::ModelInfo& info);
     void loadFailed(const QString& sentence);
+    void storeOpened(const QString& path); ///< the database in this file is open and its folder is locked
 
 private:
     void connectWindow();

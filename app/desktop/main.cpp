@@ -3,8 +3,6 @@
 // kvscope: the desktop program.
 #include <QApplication>
 #include <QDir>
-#include <QMessageBox>
-#include <QPushButton>
 #include <QScreen>
 #include <QTemporaryDir>
 #include <csignal>
@@ -15,8 +13,6 @@
 #include "app/desktop/display.h"
 #include "app/desktop/options.h"
 #include "app/desktop/single_instance.h"
-#include "ui/theme/apply_theme.h"
-#include "ui/window/appearance.h"
 
 using namespace kvscope;
 using namespace kvscope::desktop;
@@ -28,20 +24,6 @@ constexpr int kFailed = 1;
 int complain(const std::string& sentence) {
     std::fprintf(stderr, "%s\n", sentence.c_str());
     return kFailed;
-}
-
-/// The same for someone who started the program from a menu and sees no terminal.
-int complainInWindow(const std::string& sentence, const std::string& dataDir) {
-    QSettings settings(QString::fromStdString(dataDir) + QStringLiteral("/window.ini"), QSettings::IniFormat);
-    const ui::Appearance appearance(settings);
-    ui::applyTheme(*qApp, ui::Theme::load(appearance.kind()));
-    const int status = complain(sentence);
-    QMessageBox box(QMessageBox::Critical, QStringLiteral("KVScope"), QString::fromStdString(sentence),
-                    QMessageBox::Close);
-    box.setTextFormat(Qt::PlainText);
-    box.button(QMessageBox::Close)->setIcon({});
-    box.exec();
-    return status;
 }
 
 /// A model file of the user's folder for the demo: the one named, or the first.
@@ -70,18 +52,24 @@ int runDemo(Options options) {
     return QCoreApplication::exec();
 }
 
+/// A folder that cannot be made or locked does not end the program: the window says why, and what helps.
 int runWindow(const Options& options) {
-    auto folder = store::DataFolder::open(options.dataDir);
-    if (!folder) {
-        const store::DataFolder other = store::DataFolder::unlocked(options.dataDir);
-        if (folder.error().code == ErrorCode::Busy &&
-            SingleInstance::raiseOther(QString::fromStdString(other.socketPath())))
-            return 0; // the window that is open already has been raised
-        return complainInWindow(folder.error().message, other.path());
-    }
-    Desktop desktop(*folder, folder->modelsPath(), options.engine);
+    auto held = store::DataFolder::open(options.dataDir);
+    const store::DataFolder folder = held ? std::move(*held) : store::DataFolder::unlocked(options.dataDir);
+    const QString socket = QString::fromStdString(folder.socketPath());
+    if (!held && held.error().code == ErrorCode::Busy && SingleInstance::raiseOther(socket))
+        return 0; // the window that is open already has been raised
+    Desktop desktop(folder, folder.modelsPath(), options.engine);
     SingleInstance instance;
-    instance.listen(QString::fromStdString(folder->socketPath()));
+    if (folder.locked())
+        instance.listen(socket);
+    else
+        QObject::connect(
+            &desktop, &Desktop::storeOpened, &instance,
+            [&instance, socket, database = QString::fromStdString(folder.databasePath())](const QString& path) {
+                if (path == database) // the folder is ours by now
+                    instance.listen(socket);
+            });
     QObject::connect(&instance, &SingleInstance::raiseRequested, &desktop, &Desktop::raiseWindow);
     // Not every desktop makes a window smaller that its screen cannot hold.
     ui::MainWindow& window = desktop.window();

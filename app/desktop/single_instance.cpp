@@ -26,6 +26,8 @@ SingleInstance::SingleInstance(QObject* parent) : QObject(parent) {
 }
 
 bool SingleInstance::listen(const QString& socketPath) {
+    if (m_server.isListening())
+        return true;
     QLocalServer::removeServer(socketPath);
     return m_server.listen(socketPath);
 }

@@ -113,6 +113,10 @@ void StoreBridge::takeOpened(const store::OpenedEvent& opened) {
     const bool again = std::exchange(m_opened, true);
     const bool wasInMemory = std::exchange(m_inMemory, opened.inMemory);
     const QString path = QString::fromStdString(opened.path);
+    if (!opened.sameChats)
+        m_removed.clear(); // they belong to another database
+    if (!opened.inMemory)
+        emit this->opened(path);
     if (again || opened.inMemory)
         emit trouble({ui::StoreTrouble::Reason::None, path, {}, 0, false});
     if (opened.recovery.interruptedAnswers > 0 && !wasInMemory)
@@ -224,6 +228,11 @@ void StoreBridge::saveDraft(Id conversation, const QString& text, const std::vec
     m_thread.saveDraft(idOf(conversation), {text.toStdString(), rowsOf(attachments)});
 }
 
+void StoreBridge::saveWaiting(Id conversation, const QString& text, const std::vector<ui::Attachment>& attachments,
+                              Done<void> done) {
+    waitDone(m_thread.saveWaiting(idOf(conversation), {text.toStdString(), rowsOf(attachments)}), std::move(done));
+}
+
 void StoreBridge::loadNewDraft(Done<std::pair<QString, std::vector<ui::Attachment>>> done) {
     wait(m_thread.newChatDraft(), expecting<store::DraftEvent>(std::move(done), [](const store::DraftEvent& event) {
              return std::pair(QString::fromStdString(event.draft.text), attachmentsOf(event.draft.attachments));
@@ -268,14 +277,28 @@ void StoreBridge::showVersion(Id conversation, ui::MessageId message, Done<Messa
 
 void StoreBridge::deleteMessage(Id conversation, ui::MessageId message, Done<Messages> done) {
     wait(m_thread.removeMessage(idOf(conversation), store::MessageId(message)),
-         expecting<store::ContentEvent>(std::move(done),
-                                        [](const store::ContentEvent& event) { return pathOf(event.content); }));
+         expecting<store::ContentEvent>(std::move(done), [this, message](const store::ContentEvent& event) {
+             if (event.removed)
+                 m_removed.insert_or_assign(message, *event.removed);
+             return pathOf(event.content);
+         }));
+}
+
+void StoreBridge::restoreMessage(Id conversation, ui::MessageId message, Done<Messages> done) {
+    const auto removed = m_removed.find(message);
+    if (removed == m_removed.end() || removed->second.message.conversation != idOf(conversation))
+        return done(fail(ErrorCode::NotFound, "This message was not deleted since the program started."));
+    wait(m_thread.restoreMessage(removed->second),
+         expecting<store::ContentEvent>(std::move(done), [this, message](const store::ContentEvent& event) {
+             m_removed.erase(message);
+             return pathOf(event.content);
+         }));
 }
 
 // ---- search, presets ----
 
-void StoreBridge::search(const QString& query, Done<SearchResult> done) {
-    wait(m_thread.search(query.toStdString()),
+void StoreBridge::search(const QString& query, int mostHits, Done<SearchResult> done) {
+    wait(m_thread.search(query.toStdString(), std::size_t(std::max(0, mostHits))),
          expecting<store::SearchEvent>(std::move(done),
                                        [](const store::SearchEvent& event) { return resultOf(event.result); }));
 }

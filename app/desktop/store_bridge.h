@@ -53,6 +53,8 @@ public:
     void branchConversation(Id conversation, ui::MessageId last, const QString& title,
                             Done<ui::Conversation> done) override;
     void saveDraft(Id conversation, const QString& text, const std::vector<ui::Attachment>& attachments) override;
+    void saveWaiting(Id conversation, const QString& text, const std::vector<ui::Attachment>& attachments,
+                     Done<void> done) override;
     void loadNewDraft(Done<std::pair<QString, std::vector<ui::Attachment>>> done) override;
     void addTurn(const NewTurn& turn, Done<TurnIds> done) override;
     void addAnswer(const NewAnswer& answer, Done<ui::MessageId> done) override;
@@ -62,7 +64,8 @@ public:
     void reopenAnswer(ui::MessageId answer, Done<void> done) override;
     void showVersion(Id conversation, ui::MessageId message, Done<Messages> done) override;
     void deleteMessage(Id conversation, ui::MessageId message, Done<Messages> done) override;
-    void search(const QString& query, Done<SearchResult> done) override;
+    void restoreMessage(Id conversation, ui::MessageId message, Done<Messages> done) override;
+    void search(const QString& query, int mostHits, Done<SearchResult> done) override;
     void listPresets(Done<std::vector<Preset>> done) override;
     void savePreset(const Preset& preset, Done<std::int64_t> done) override;
     void deletePreset(std::int64_t preset, Done<void> done) override;
@@ -75,6 +78,7 @@ public:
 signals:
     /// The storage refuses writes, or (reason None) takes them again.
     void trouble(const ui::StoreTrouble& trouble);
+    void opened(const QString& path); ///< the database in this file, and not one in memory
     /// Another database, or the same one anew, has taken the place of the one before: everything shown is read again.
     /// `inMemory`: the user goes on without saving. `sameChats`: ids that were known before mean the same chats.
     void reopened(const QString& path, bool inMemory, bool sameChats);
@@ -96,6 +100,7 @@ private:
 
     store::StoreThread& m_thread;
     std::unordered_map<store::JobId, Finish> m_waiting;
+    std::unordered_map<ui::MessageId, store::RemovedMessage> m_removed; ///< since the program started
     std::string m_tokenizer;
     bool m_opened = false; ///< the first OpenedEvent has come
     bool m_inMemory = false;

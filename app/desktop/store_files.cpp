@@ -30,8 +30,11 @@ store::ChatFormat formatOf(ui::ChatStore::ExportFormat format) {
 
 std::size_t bytesOf(const store::ConversationContent& content) {
     std::size_t bytes = 0;
-    for (const store::Message& message : content.messages)
+    for (const store::Message& message : content.messages) {
         bytes += message.text.size() + message.thinking.size();
+        for (const store::Attachment& attachment : message.attachments)
+            bytes += attachment.content.size();
+    }
     return bytes;
 }
 

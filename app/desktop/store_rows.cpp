@@ -31,6 +31,30 @@ api::FinishReason finishReasonOf(const std::string& name) {
     return api::FinishReason::Stop;
 }
 
+/// Stable: they stand in databases and exported files.
+constexpr std::pair<api::DialogAdaptation, const char*> kAdaptations[] = {
+    {api::DialogAdaptation::SystemInFirstMessage, "system_in_first_message"},
+    {api::DialogAdaptation::MessagesJoined, "messages_joined"},
+    {api::DialogAdaptation::EmptyMessageAdded, "empty_message_added"}};
+
+std::vector<api::DialogAdaptation> adaptationsOf(const std::vector<std::string>& names) {
+    std::vector<api::DialogAdaptation> all;
+    for (const std::string& name : names)
+        for (const auto& [adaptation, known] : kAdaptations)
+            if (name == known)
+                all.push_back(adaptation);
+    return all;
+}
+
+std::vector<std::string> namesOf(const std::vector<api::DialogAdaptation>& adaptations) {
+    std::vector<std::string> names;
+    for (const api::DialogAdaptation one : adaptations)
+        for (const auto& [adaptation, known] : kAdaptations)
+            if (one == adaptation)
+                names.emplace_back(known);
+    return names;
+}
+
 ui::Receipt receiptOf(const store::Receipt& row) {
     ui::Receipt receipt;
     api::CacheReceipt& c = receipt.cache;
@@ -46,6 +70,9 @@ ui::Receipt receiptOf(const store::Receipt& row) {
     c.blockSize = std::int32_t(row.blockSize);
     c.missReason = missReasonOf(row.cause);
     c.divergingToken = row.divergingToken;
+    c.divergingTurn = std::int32_t(std::clamp<std::int64_t>(row.divergingTurn, -1, 0x7fffffff));
+    receipt.evictedBy = QString::fromStdString(row.evictedBy);
+    receipt.evictedAgoMs = row.evictedAgoMs;
     receipt.drawnTokens = row.answerTokens;
     receipt.ttftMs = row.ttftMs;
     receipt.timings.queueMs = row.queueMs;
@@ -72,6 +99,9 @@ store::Receipt rowOf(const ui::Receipt& receipt, std::size_t answerTokens) {
     row.blockSize = c.blockSize;
     row.cause = api::missReasonName(c.missReason);
     row.divergingToken = c.divergingToken;
+    row.divergingTurn = c.divergingTurn;
+    row.evictedBy = receipt.evictedBy.toStdString();
+    row.evictedAgoMs = receipt.evictedAgoMs;
     row.queueMs = receipt.timings.queueMs;
     row.prefillMs = receipt.timings.prefillMs;
     row.decodeMs = receipt.timings.decodeMs;
@@ -121,6 +151,8 @@ ui::ChatMessage messageOf(const store::Message& row) {
     m.parent = row.parent.valid() ? row.parent.value() : ui::kNoId;
     m.attachments = attachmentsOf(row.attachments);
     m.error = QString::fromStdString(row.error);
+    m.endedBy = QString::fromStdString(row.endedBy);
+    m.adaptations = adaptationsOf(row.adaptations);
     m.reason = finishReasonOf(row.finishReason);
     if (row.tokens) {
         m.tokens = row.tokens->ids;
@@ -204,6 +236,8 @@ ui::ChatStore::SearchResult resultOf(const store::SearchResult& result) {
         ui::ChatStore::SearchHit hit;
         hit.conversation = row.conversation.value();
         hit.message = row.message.valid() ? row.message.value() : ui::kNoId;
+        hit.count = int(row.count);
+        hit.attachment = int(row.attachment);
         hit.snippet = QString::fromStdString(row.snippet);
         const auto length = [](std::string_view bytes) {
             return int(QString::fromUtf8(bytes.data(), qsizetype(bytes.size())).size());
@@ -255,6 +289,8 @@ store::AnswerEnd endOf(const ui::ChatMessage& answer, const std::string& tokeniz
     end.thinkingFacts = factsOf(answer);
     end.finishReason = api::finishReasonName(answer.reason);
     end.error = answer.error.toStdString();
+    end.endedBy = answer.endedBy.toStdString();
+    end.adaptations = namesOf(answer.adaptations);
     end.tokens = tokensOf(answer, tokenizer);
     if (answer.receipt)
         end.receipt = rowOf(*answer.receipt, answer.tokens.size());

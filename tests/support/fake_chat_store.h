@@ -86,6 +86,10 @@ public:
             conversations[id].draftAttachments = attachments;
         }
     }
+    void saveWaiting(Id id, const QString& text, const std::vector<ui::Attachment>& attachments,
+                     Done<void> done) override {
+        write(done, [this, id, text, attachments] { waiting[id] = {text, attachments}; });
+    }
     void loadNewDraft(Done<std::pair<QString, std::vector<ui::Attachment>>> done) override {
         m_queue.push_back([this, done] { done(drafts[ui::kNoId]); });
     }
@@ -108,6 +112,7 @@ public:
             answer.model = turn.model;
             const TurnIds ids{user.id, answer.id};
             conversations[turn.conversation].draft.clear();
+            waiting.erase(turn.conversation);
             add(turn.conversation, user);
             add(turn.conversation, answer);
             done(ids);
@@ -175,6 +180,11 @@ public:
                 return done(fail(ErrorCode::NotFound, "no such message"));
             const ui::MessageId parent = gone->parent;
             const ui::MessageId leaf = messages[id].back().id;
+            Removed& removed = m_removed[message];
+            removed = {*gone, {}, leaf};
+            for (const ui::ChatMessage& m : all)
+                if (m.parent == message)
+                    removed.children.push_back(m.id);
             all.erase(gone);
             for (ui::ChatMessage& m : all)
                 if (m.parent == message)
@@ -184,12 +194,31 @@ public:
         });
     }
 
-    /// Answers with what the test put into `found`.
-    void search(const QString& query, Done<SearchResult> done) override {
-        m_queue.push_back([this, query, done] {
+    void restoreMessage(Id id, ui::MessageId message, Done<std::vector<ui::ChatMessage>> done) override {
+        m_queue.push_back([this, id, message, done] {
+            const auto removed = m_removed.find(message);
+            if (removed == m_removed.end())
+                return done(fail(ErrorCode::NotFound, "not deleted"));
+            auto& all = tree[id];
+            for (ui::ChatMessage& m : all)
+                if (std::count(removed->second.children.begin(), removed->second.children.end(), m.id))
+                    m.parent = message;
+            const auto after = std::find_if(all.begin(), all.end(), [&](const auto& m) { return m.id > message; });
+            all.insert(after, removed->second.message);
+            show(id, removed->second.leaf);
+            m_removed.erase(removed);
+            done(messages[id]);
+        });
+    }
+
+    /// Answers with the first of what the test put into `found`.
+    void search(const QString& query, int mostHits, Done<SearchResult> done) override {
+        m_queue.push_back([this, query, mostHits, done] {
             searches.push_back(query);
             SearchResult result = found;
             result.query = query;
+            if (int(result.hits.size()) > mostHits)
+                result.hits.resize(std::size_t(mostHits));
             done(result);
         });
     }
@@ -252,6 +281,7 @@ public:
     std::map<Id, std::vector<ui::ChatMessage>> messages; ///< the shown path
     std::map<Id, std::vector<ui::ChatMessage>> tree;     ///< all of them, parents first
     std::map<Id, std::pair<QString, std::vector<ui::Attachment>>> drafts;
+    std::map<Id, std::pair<QString, std::vector<ui::Attachment>>> waiting;
     std::vector<ui::MessageId> reopened;
     std::vector<Preset> presets;
     SearchResult found;
@@ -357,6 +387,12 @@ private:
     }
     std::optional<Error> takeFailure() { return std::exchange(m_failure, std::nullopt); }
 
+    struct Removed {
+        ui::ChatMessage message;
+        std::vector<ui::MessageId> children;
+        ui::MessageId leaf = ui::kNoId;
+    };
+    std::map<ui::MessageId, Removed> m_removed;
     std::deque<std::function<void()>> m_queue;
     std::optional<Error> m_failure;
     Id m_nextConversation = 1;

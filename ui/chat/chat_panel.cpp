@@ -31,6 +31,7 @@ namespace {
 constexpr int kHead = 44;
 constexpr int kComposerAtMost = 812; // the column of the messages and its margins
 constexpr int kPresetAtMost = 160;
+constexpr int kDeletedMs = 10'000; // Ctrl+Z brings a deleted message back also after that
 
 /// Every chat that the database does not know yet is "the new chat": its draft waits for the next one.
 qint64 draftKey(const ChatSession& session) {
@@ -113,15 +114,15 @@ void ChatPanel::connectParts() {
         if (!m_controller->regenerate(row))
             sayWithoutModel();
     });
-    connect(m_view, &ChatView::editRequested, this, [this](int row, const QString& text) {
-        if (m_controller->editMessage(row, text))
-            return;
-        m_composer->giveBack({text, {}}); // the field it was written in has closed
-        notice(QStringLiteral("send"), MessageBox::Kind::Warn, tr("The message was not changed"),
-               m_controller->modelReady() ? tr("Something else is under way in this chat; your text is in the field "
-                                               "below.")
-                                          : tr("Choose a model first; your text is in the field below."));
+    connect(m_view, &ChatView::editRequested, this, &ChatPanel::editMessage);
+    connect(m_view, &ChatView::deleteRequested, controller, &ChatController::deleteMessage);
+    connect(m_view, &ChatView::undoDeleteRequested, this, [this] {
+        if (m_controller->undoDeleteMessage())
+            clearNotice(QStringLiteral("deleted"));
     });
+    m_deletedPause.setSingleShot(true);
+    m_deletedPause.setInterval(kDeletedMs);
+    connect(&m_deletedPause, &QTimer::timeout, this, [this] { clearNotice(QStringLiteral("deleted")); });
     connect(m_view, &ChatView::branchRequested, controller, &ChatController::branch);
     connect(m_view, &ChatView::continueRequested, this, [this, sayWithoutModel](int row) {
         if (m_controller->continueAnswer())
@@ -167,6 +168,15 @@ void ChatPanel::swapDrafts() {
     if (m_controller->current().key == m_shownSession) { // the same chat, which may have got its id by now
         if (now == m_shownDraft)
             return;
+        if (std::exchange(m_newDraftStays, false)) {
+            m_drafts.insert(m_shownDraft, m_composer->draft());
+            emit draftChanged(m_shownDraft, m_composer->draft());
+            m_shownDraft = now;
+            m_composer->setDraft({});
+            m_drafts.insert(now, {});
+            m_draftPause.stop();
+            return meterSoon();
+        }
         m_drafts.remove(m_shownDraft);
         emit draftChanged(m_shownDraft, {});
         m_shownDraft = now;
@@ -175,6 +185,7 @@ void ChatPanel::swapDrafts() {
     }
     if (m_draftPause.isActive())
         flushDraft();
+    m_newDraftStays = false;
     m_drafts.insert(m_shownDraft, m_composer->draft());
     m_shownSession = m_controller->current().key;
     m_shownDraft = now;
@@ -267,7 +278,7 @@ void ChatPanel::refresh() {
                          : m_engineStopped ? tr("Restart the engine first")
                                            : tr("Choose a model first");
     const bool answering = m_controller->answering();
-    m_composer->setQueued(m_controller->queued());
+    m_composer->setQueued(firstWords(m_controller->queued()));
     m_composer->setState(answering ? m_controller->queued().isEmpty() : m_controller->canSend(), answering, hint);
     refreshTooLong();
     if (std::exchange(m_wasReady, ready) != ready || std::exchange(m_wasAnswering, answering) != answering)

@@ -4,6 +4,7 @@
 #include <QMap>
 #include <QTimer>
 #include <QWidget>
+#include <optional>
 
 #include "ui/chat/message_box.h"
 #include "ui/chat/overlong_box.h"
@@ -90,8 +91,12 @@ private:
     void takeFiles(const QStringList& paths);
     // chat_panel_send.cpp
     void connectComposer();
-    Draft draftOf(const QString& message) const;
+    void putBack(const Draft& message, qint64 edited);
     void send();
+    void sendInNewChat(const Draft& message);
+    void sendWithout(std::size_t attachment, Draft message, qint64 edited);
+    void editMessage(int row, const QString& text);
+    void confirmDeleted(qint64 conversation, qint64 message);
     void editQueued();
     void meterSoon();
     void refreshMeter();
@@ -121,12 +126,12 @@ private:
     PresetModel* m_presets;
     QMap<qint64, Draft> m_drafts; ///< of the chats that were shown, by draftKey
     QTimer m_draftPause;          ///< after which a change of the draft is saved
-    Draft m_sent;                 ///< what the last message was made of
-    Draft m_queuedDraft;          ///< what the waiting message was made of
+    QTimer m_deletedPause;        ///< after which a deleted message is not spoken of any more
+    bool m_newDraftStays = false; ///< the new chat that gets its id was not made by what the composer holds
     QTimer m_meterPause;          ///< after which a message is counted
     std::int64_t m_meterAsked = 0;
     bool m_asksTooLong = false;
-    QString m_enlarging;                             ///< the message that waits for a larger window
+    std::optional<Draft> m_enlarging;                ///< the message that waits for a larger window
     bool m_wasReady = false, m_wasAnswering = false; ///< when the message was counted last
     qint64 m_shownDraft = kNoId, m_shownSession = 0;
     double m_loading = -1;

@@ -44,7 +44,10 @@ void ChatPanel::connectComposer() {
     connect(m_composer, &Composer::contentChanged, &m_draftPause, qOverload<>(&QTimer::start));
     connect(m_composer, &Composer::contentChanged, this, &ChatPanel::meterSoon);
     connect(m_composer, &Composer::queuedEditRequested, this, &ChatPanel::editQueued);
-    connect(m_composer, &Composer::queuedCancelRequested, this, [this] { m_controller->takeQueued(); });
+    connect(m_composer, &Composer::queuedCancelRequested, this, [this] {
+        m_controller->takeQueued();
+        m_controller->forgetWaiting();
+    });
     connect(m_composer->overlong(), &OverlongBox::confirmed, this, &ChatPanel::answerTooLong);
     connect(m_composer->overlong(), &OverlongBox::cancelled, this, [this] { answerTooLong(kShorten); });
     connect(m_controller, &ChatController::overLong, this, &ChatPanel::refresh);
@@ -53,10 +56,12 @@ void ChatPanel::connectComposer() {
         if (!begun.isEmpty())
             emit draftChanged(id, begun);
     });
-    connect(m_controller, &ChatController::sendFailed, this, [this](const QString& text, const QString& sentence) {
-        m_composer->giveBack(draftOf(text));
-        notice(QStringLiteral("send"), MessageBox::Kind::Danger, tr("The message was not sent"), sentence);
-    });
+    connect(m_controller, &ChatController::sendFailed, this,
+            [this](const Draft& message, const QString& sentence, qint64 edited) {
+                putBack(message, edited);
+                notice(QStringLiteral("send"), MessageBox::Kind::Danger, tr("The message was not sent"), sentence);
+            });
+    connect(m_controller, &ChatController::messageDeleted, this, &ChatPanel::confirmDeleted);
     m_draftPause.setSingleShot(true);
     m_meterPause.setSingleShot(true);
     m_draftPause.setInterval(kDraftPauseMs);
@@ -65,28 +70,31 @@ void ChatPanel::connectComposer() {
     connect(&m_meterPause, &QTimer::timeout, this, &ChatPanel::refreshMeter);
 }
 
-/// Typed text and attachments as they were, where this is the message that was made of them last.
-Draft ChatPanel::draftOf(const QString& message) const {
-    for (const Draft* draft : {&m_sent, &m_queuedDraft})
-        if (messageWith(draft->text, draft->attachments) == message)
-            return *draft;
-    return {message, {}};
+/// A message that was not sent is where it was written: the field of an edited message opens again.
+void ChatPanel::putBack(const Draft& message, qint64 edited) {
+    m_newDraftStays = false;
+    const int row = edited == kNoId ? -1 : m_controller->messages()->rowOf(edited);
+    if (row >= 0 && !m_view->editBox())
+        m_view->beginEdit(row, message.text);
+    else
+        m_composer->giveBack(message);
+    flushDraft();
+    m_controller->forgetWaiting();
 }
 
 void ChatPanel::send() {
     const Draft draft = m_composer->draft();
     if (!m_composer->hasMessage())
         return;
-    if (m_controller->tooLong()) // of before: it waited for a larger window that did not come
-        m_controller->takeTooLong();
-    const QString message = messageWith(draft.text, draft.attachments);
+    if (m_controller->tooLong()) { // of before: it waited for a larger window that did not come
+        const OverLong before = m_controller->takeTooLong();
+        if (before.edited != kNoId)
+            putBack(before.message, before.edited);
+    }
     if (m_controller->answering()) {
-        if (!m_controller->queued().isEmpty() || !m_controller->queueMessage(message))
+        if (!m_controller->queued().isEmpty() || !m_controller->queueMessage(draft))
             return;
-        m_queuedDraft = draft;
-    } else if (m_controller->send(message)) {
-        m_sent = draft;
-    } else {
+    } else if (!m_controller->send(draft)) {
         return;
     }
     m_composer->clear();
@@ -97,17 +105,41 @@ void ChatPanel::send() {
 }
 
 void ChatPanel::keepQueued() {
-    const QString message = m_controller->takeQueued();
-    if (!message.isEmpty())
-        m_composer->giveBack(draftOf(message));
+    if (m_controller->queued().isEmpty())
+        return;
+    m_composer->giveBack(m_controller->takeQueued());
+    flushDraft();
+    m_controller->forgetWaiting();
 }
 
 void ChatPanel::editQueued() {
-    const QString message = m_controller->takeQueued();
-    if (!message.isEmpty())
-        m_composer->giveBack(draftOf(message));
+    keepQueued();
     m_composer->edit()->setFocus();
     refresh();
+}
+
+void ChatPanel::editMessage(int row, const QString& text) {
+    if (m_controller->editMessage(row, text))
+        return;
+    m_view->beginEdit(row, text); // else what was written would be gone
+    const QString detail = m_view->editBox()           ? tr("Your text is still in its field.")
+                           : m_controller->answering() ? tr("Your text is in the field below.")
+                                                       : QString();
+    if (!m_view->editBox())
+        m_composer->giveBack({text, {}});
+    notice(
+        QStringLiteral("send"), MessageBox::Kind::Warn, tr("The message was not changed"),
+        (m_controller->modelReady() ? tr("Something else is under way in this chat.") : tr("Choose a model first.")) +
+            QLatin1Char(' ') + detail);
+}
+
+void ChatPanel::confirmDeleted(qint64 conversation, qint64 message) {
+    notice(QStringLiteral("deleted"), MessageBox::Kind::Neutral, tr("The message is deleted"), {},
+           {{tr("Undo"), true, [this, conversation, message] {
+                 clearNotice(QStringLiteral("deleted"));
+                 m_controller->undoDeleteMessage(conversation, message);
+             }}});
+    m_deletedPause.start();
 }
 
 // ---- what it would cost ----
@@ -195,8 +227,8 @@ void ChatPanel::refreshTooLong() {
         m_composer->showOverlong(false);
         m_asksTooLong = false;
         // What waited for a larger window has been sent.
-        if (!question && !m_enlarging.isEmpty() && m_controller->answering()) {
-            if (std::exchange(m_enlarging, {}) == m_composer->message())
+        if (!question && m_enlarging && m_controller->answering()) {
+            if (sameMessage(*std::exchange(m_enlarging, std::nullopt), m_composer->draft()))
                 m_composer->clear();
             flushDraft();
         }
@@ -205,13 +237,17 @@ void ChatPanel::refreshTooLong() {
     if (m_asksTooLong)
         return;
     m_asksTooLong = true;
-    if (m_composer->message() != question->text)
-        m_composer->giveBack(draftOf(question->text));
+    const bool edit = question->edited != kNoId;
+    m_newDraftStays = false;
+    if (!edit && !sameMessage(m_composer->draft(), question->message))
+        m_composer->giveBack(question->message);
     m_composer->showOverlong(true);
     const QString sentence = question->poolTokens < question->window
                                  ? tr("Needs %1 tokens, the pool holds %2. Nothing is sent yet.")
                                  : tr("Needs %1 tokens, the window holds %2. Nothing is sent yet.");
-    box->ask(sentence.arg(formatNumber(question->needed), formatNumber(question->limit)), choicesFor(*question));
+    box->ask((edit ? tr("Your edited message: ") : QString()) +
+                 sentence.arg(formatNumber(question->needed), formatNumber(question->limit)),
+             choicesFor(*question));
 }
 
 std::vector<OverlongBox::Choice> ChatPanel::choicesFor(const OverLong& question) const {
@@ -222,10 +258,13 @@ std::vector<OverlongBox::Choice> ChatPanel::choicesFor(const OverLong& question)
                         running ? tr("once the running answers have ended") : enlargeCost(*question.larger),
                         tr("Enlarge and send"), !running});
     }
-    const auto& attachments = m_composer->chips()->attachments();
-    const bool asItIs = m_composer->message() == question.text; // nothing else was begun since
+    const bool edit = question.edited != kNoId;
+    const bool asItIs = edit || sameMessage(m_composer->draft(), question.message); // nothing else was begun since
+    const Draft message = edit ? question.message : m_composer->draft();
+    const auto& attachments = message.attachments;
+    const bool words = !message.text.trimmed().isEmpty();
     for (std::size_t i = 0; asItIs && i < attachments.size() && rows.size() < kChoicesAtMost; ++i)
-        if (attachments[i].tokens >= question.shortenBy() && attachments.size() + m_composer->edit()->hasWords() > 1)
+        if (attachments[i].tokens >= question.shortenBy() && attachments.size() + (words ? 1 : 0) > 1)
             rows.push_back({kWithout + int(i), tr("Leave out %1").arg(attachmentTitle(attachments[i])),
                             tr("%1 less").arg(tokens(attachments[i].tokens)), tr("Leave out and send")});
     const std::int64_t chat = m_controller->context().length;
@@ -242,33 +281,54 @@ std::vector<OverlongBox::Choice> ChatPanel::choicesFor(const OverLong& question)
 void ChatPanel::answerTooLong(int choice) {
     if (!m_controller->tooLong())
         return;
-    const QString message = m_controller->tooLong()->text;
-    const bool asItIs = m_composer->message() == message;
-    const Draft draft = asItIs ? m_composer->draft() : draftOf(message);
     if (choice == kEnlarge) {
-        if (!m_controller->enlargeAndSend())
-            return;
-        m_enlarging = message; // it stays until it is sent: loading may fail
+        const OverLong asked = *m_controller->tooLong();
+        if (m_controller->enlargeAndSend() && asked.edited == kNoId)
+            m_enlarging = asked.message; // it stays until it is sent: loading may fail
+        return refresh();
+    }
+    const OverLong question = m_controller->takeTooLong();
+    const bool edit = question.edited != kNoId;
+    const bool asItIs = !edit && sameMessage(m_composer->draft(), question.message);
+    const Draft message = asItIs ? m_composer->draft() : question.message;
+    if (choice == kNewChat) {
+        if (asItIs)
+            m_composer->clear();
+        sendInNewChat(message);
+    } else if (choice >= kWithout && (edit || asItIs)) {
+        sendWithout(std::size_t(choice - kWithout), message, question.edited);
+    } else if (edit) {
+        putBack(message, question.edited);
     } else {
-        m_controller->takeTooLong();
-        if (choice == kNewChat) {
-            if (asItIs)
-                m_composer->clear();
-            flushDraft();
-            m_controller->newConversation();
-            m_composer->setDraft(draft);
-        } else if (choice >= kWithout) {
-            const auto without = std::size_t(choice - kWithout);
-            if (!asItIs || without >= draft.attachments.size())
-                return refresh();
-            Draft rest = draft;
-            rest.attachments.erase(rest.attachments.begin() + std::ptrdiff_t(without));
-            m_composer->setDraft(rest);
-        }
+        flushDraft();
+        m_controller->forgetWaiting();
     }
     refresh();
-    if (choice == kNewChat || choice >= kWithout)
-        send();
+}
+
+/// What was begun in the new chat and not sent stays there.
+void ChatPanel::sendInNewChat(const Draft& message) {
+    flushDraft();
+    m_controller->forgetWaiting();
+    m_controller->newConversation();
+    m_newDraftStays = !m_composer->draft().isEmpty();
+    if (!m_controller->send(message))
+        putBack(message, kNoId);
+    m_view->scrollToEnd();
+}
+
+void ChatPanel::sendWithout(std::size_t attachment, Draft message, qint64 edited) {
+    const Draft whole = message;
+    if (attachment < message.attachments.size())
+        message.attachments.erase(message.attachments.begin() + std::ptrdiff_t(attachment));
+    if (edited == kNoId) {
+        m_composer->setDraft(message);
+        refresh();
+        return send();
+    }
+    const int row = m_controller->messages()->rowOf(edited);
+    if (row < 0 || !m_controller->editMessage(row, message))
+        putBack(whole, edited);
 }
 
 bool ChatPanel::cancelTooLong() {

@@ -23,8 +23,8 @@ class Button;
 ///
 /// Keys: arrows, Page and Home/End scroll; Ctrl+Up/Down walk from message to message, Tab and Left/Right from part to
 /// part of the current one, Enter does what the part does (the message itself opens its receipt). C copies, R writes
-/// again, E edits, N begins a new chat here, B shows the blocks, < and > go through the versions, T opens the thought;
-/// Ctrl+C copies the selection or else the current message.
+/// again, E edits, N begins a new chat here, B shows the blocks, < and > go through the versions, T opens the thought,
+/// Del deletes and Ctrl+Z brings back what was deleted; Ctrl+C copies the selection or else the current message.
 class ChatView final : public QAbstractScrollArea, public Themed {
     Q_OBJECT
 public:
@@ -56,6 +56,7 @@ public:
 
     /// Puts a box with the message's text in its place; the old version stays whatever comes of it.
     void beginEdit(int row);
+    void beginEdit(int row, const QString& text); ///< with what was written before
     void endEdit();
     MessageEdit* editBox() const { return m_edit; }
 
@@ -68,7 +69,9 @@ signals:
     void branchRequested(int row);                    ///< a new chat with everything up to this message
     void continueRequested(int row);                  ///< go on writing an answer that ended early
     void discardRequested(int row);                   ///< an interrupted answer
-    void versionRequested(int row, int step);         ///< -1: the version before, 1: the one after
+    void deleteRequested(int row);                    ///< this message alone
+    void undoDeleteRequested();
+    void versionRequested(int row, int step); ///< -1: the version before, 1: the one after
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -143,6 +146,8 @@ private:
     void hover(QPoint point);
     void activate(MessageHit hit, int row);
     bool activateByKey(int key);
+    void requestDelete(int row);
+    void openAttachment(int row, int index);
     void toggleReceipt(int row);
     void toggleThought(int row);
     void refit(int row, bool keepEnd, const std::function<void(MessageItem&)>& change);

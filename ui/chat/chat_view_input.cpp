@@ -11,8 +11,11 @@
 #include <algorithm>
 #include <climits>
 
+#include "ui/chat/attachment_view.h"
 #include "ui/chat/chat_view.h"
 #include "ui/chat/link_question.h"
+#include "ui/models/attachment.h"
+#include "ui/theme/icons.h"
 
 namespace kvscope::ui {
 namespace {
@@ -222,7 +225,9 @@ void ChatView::activate(MessageHit hit, int row) {
     case MessagePart::Stop:
         return emit stopRequested();
     case MessagePart::Copy:
-        return copyFrom(hit, row, m_model->at(row).text);
+        return copyFrom(hit, row, wholeText(m_model->at(row)));
+    case MessagePart::Attachment:
+        return openAttachment(row, hit.index);
     case MessagePart::CopyCode:
         return copyFrom(hit, row, text.codeOf(hit.index));
     case MessagePart::Link:
@@ -258,6 +263,13 @@ void ChatView::activate(MessageHit hit, int row) {
     case MessagePart::None:
         return;
     }
+}
+
+void ChatView::openAttachment(int row, int index) {
+    if (!valid(row) || index < 0 || index >= int(m_model->at(row).attachments.size()))
+        return;
+    auto* view = new AttachmentView(m_model->at(row).attachments[std::size_t(index)], m_theme, this);
+    view->show();
 }
 
 void ChatView::copyFrom(MessageHit hit, int row, const QString& text) {
@@ -305,7 +317,10 @@ void ChatView::contextMenuEvent(QContextMenuEvent* event) {
     QMenu menu(this);
     if (!selectedText().isEmpty())
         menu.addAction(tr("Copy selection"), this, [this] { copyText(selectedText()); });
-    menu.addAction(tr("Copy message"), this, [this, text = message.text] { copyText(text); });
+    menu.addAction(tr("Copy message"), this, [this, text = wholeText(message)] { copyText(text); });
+    for (std::size_t i = 0; i < message.attachments.size(); ++i)
+        menu.addAction(tr("Open %1").arg(attachmentTitle(message.attachments[i])), this,
+                       [this, row, i] { openAttachment(row, int(i)); });
     const std::vector<MessageHit> parts = targets(row);
     const auto offer = [&](MessagePart part, const QString& words) {
         if (std::find(parts.begin(), parts.end(), MessageHit{part, 0}) != parts.end())
@@ -322,6 +337,11 @@ void ChatView::contextMenuEvent(QContextMenuEvent* event) {
     if (message.receipt)
         menu.addAction(m_rows[std::size_t(row)].item.receiptOpen() ? tr("Close the receipt") : tr("Open the receipt"),
                        this, [this, row] { toggleReceipt(row); });
+    if (!isRunning(message.status) && message.id != kNoId) {
+        menu.addSeparator();
+        menu.addAction(makeIcon(Icon::Trash, m_theme.text2, m_theme.textOff), tr("Delete message\tDel"), this,
+                       [this, row] { requestDelete(row); });
+    }
     const QPoint at = event->reason() == QContextMenuEvent::Mouse
                           ? event->globalPos()
                           : viewport()->mapToGlobal(rowRect(row).topLeft() + QPoint(40, 20));

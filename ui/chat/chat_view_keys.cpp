@@ -10,6 +10,7 @@
 
 #include "ui/chat/chat_view.h"
 #include "ui/chat/message_edit.h"
+#include "ui/models/attachment.h"
 
 namespace kvscope::ui {
 
@@ -91,6 +92,9 @@ bool ChatView::activateByKey(int key) {
         if (!isRunning(m_model->at(m_currentRow).status))
             emit branchRequested(m_currentRow);
         return true;
+    case Qt::Key_Delete:
+        requestDelete(m_currentRow);
+        return true;
     case Qt::Key_B:
         emit showBlocksRequested(m_currentRow);
         return true;
@@ -113,7 +117,7 @@ void ChatView::keyPressEvent(QKeyEvent* event) {
     if (event->matches(QKeySequence::Copy)) {
         const QString selected = selectedText();
         copyText(!selected.isEmpty()                                   ? selected
-                 : m_currentRow >= 0 && m_currentRow < m_model->size() ? m_model->at(m_currentRow).text
+                 : m_currentRow >= 0 && m_currentRow < m_model->size() ? wholeText(m_model->at(m_currentRow))
                                                                        : QString());
         return;
     }
@@ -121,6 +125,10 @@ void ChatView::keyPressEvent(QKeyEvent* event) {
         m_selectFrom = {0, 0};
         m_selectTo = {m_model->size() - 1, INT_MAX};
         viewport()->update();
+        return;
+    }
+    if (event->matches(QKeySequence::Undo)) {
+        emit undoDeleteRequested();
         return;
     }
     if (!control && activateByKey(event->key()))
@@ -156,14 +164,25 @@ void ChatView::keyPressEvent(QKeyEvent* event) {
 
 // ---- edits in place ----
 
+/// Once the database has it, and nothing is written there.
+void ChatView::requestDelete(int row) {
+    if (valid(row) && m_model->at(row).id != kNoId && !isRunning(m_model->at(row).status))
+        emit deleteRequested(row);
+}
+
 void ChatView::beginEdit(int row) {
+    if (valid(row))
+        beginEdit(row, m_model->at(row).text);
+}
+
+void ChatView::beginEdit(int row, const QString& text) {
     if (!valid(row) || isRunning(m_model->at(row).status))
         return;
     endEdit();
     ensureVisible(row);
     const ChatMessage& message = m_model->at(row);
-    m_edit =
-        new MessageEdit(message.text, message.role == MessageRole::User, m_style.text.pixelSize(), m_theme, viewport());
+    m_edit = new MessageEdit(text, message.role == MessageRole::User, m_style.text.pixelSize(), m_theme, viewport());
+    m_edit->setMayBeEmpty(!message.attachments.empty());
     m_editRow = row;
     const auto fit = [this] {
         if (m_edit && valid(m_editRow))

@@ -47,7 +47,11 @@ int ComposerEdit::wantedHeight() const {
 }
 
 QString ComposerEdit::exactText() const {
-    QString text = document()->toRawText();
+    return exactTextOf(*document());
+}
+
+QString exactTextOf(const QTextDocument& document) {
+    QString text = document.toRawText();
     text.replace(QChar(QChar::ParagraphSeparator), QLatin1Char('\n'));
     text.replace(QChar(QChar::LineSeparator), QLatin1Char('\n'));
     return text;

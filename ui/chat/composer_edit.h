@@ -20,9 +20,8 @@ public:
     void setSendKey(SendKey key) { m_sendKey = key; }
     SendKey sendKey() const { return m_sendKey; }
     bool composing() const { return m_composing; }
-    /// The text to the last character: toPlainText turns spaces that do not break into ones that do.
-    QString exactText() const;
-    bool hasWords() const; ///< anything but spaces and empty lines
+    QString exactText() const; ///< see exactTextOf
+    bool hasWords() const;     ///< anything but spaces and empty lines
     /// Replaces the text as one step that Undo takes back.
     void replaceText(const QString& text);
 
@@ -45,6 +44,9 @@ private:
     SendKey m_sendKey = SendKey::Enter;
     bool m_composing = false;
 };
+
+/// The text to the last character: toPlainText turns spaces that do not break into ones that do.
+QString exactTextOf(const QTextDocument& document);
 
 /// Files of this machine among what is pasted or dropped.
 QStringList localFiles(const QMimeData* data);

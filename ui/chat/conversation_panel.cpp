@@ -14,7 +14,9 @@
 #include <QVBoxLayout>
 
 #include "ui/chat/conversation_delegate.h"
+#include "ui/models/format.h"
 #include "ui/widgets/bar.h"
+#include "ui/widgets/button.h"
 #include "ui/widgets/icon_button.h"
 #include "ui/widgets/line_edit.h"
 
@@ -78,6 +80,7 @@ ConversationPanel::ConversationPanel(ConversationListModel* model, SearchModel* 
     , m_list(new QListView(this))
     , m_hits(new QListView(this))
     , m_nothing(new QLabel(this))
+    , m_more(new Button(QString(), Button::Kind::Ghost, theme, this))
     , m_delegate(new ConversationDelegate(theme, this))
     , m_hitDelegate(new SearchDelegate(theme, this)) {
     setAccessibleName(tr("Chats"));
@@ -96,6 +99,7 @@ ConversationPanel::ConversationPanel(ConversationListModel* model, SearchModel* 
     m_stack->addWidget(m_hits);
     m_stack->addWidget(m_nothing);
     layout()->addWidget(m_stack);
+    layout()->addWidget(m_more);
     layout()->addWidget(new WarmthLegend(theme, this));
 }
 
@@ -153,8 +157,10 @@ void ConversationPanel::buildHits() {
     dress(m_hits, tr("Chats found"));
     m_hits->setItemDelegate(m_hitDelegate);
     m_hits->installEventFilter(this);
+    m_more->hide();
     if (!m_search)
         return;
+    connect(m_more, &QAbstractButton::clicked, m_search, &SearchModel::showMore);
     m_hits->setModel(m_search);
     connect(m_hits, &QListView::clicked, this, &ConversationPanel::chooseHit);
 }
@@ -163,6 +169,9 @@ void ConversationPanel::buildHits() {
 
 void ConversationPanel::showSearch() {
     m_hitDelegate->setQuery(m_search->query());
+    m_more->setVisible(m_search->active() && m_search->more());
+    m_more->setText(tr("%1 of %2 chats · Show more")
+                        .arg(formatNumber(m_search->rowCount()), formatNumber(m_search->conversations())));
     if (!m_search->active()) {
         m_stack->setCurrentWidget(m_list);
         return;

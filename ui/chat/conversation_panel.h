@@ -18,6 +18,7 @@ namespace kvscope::ui {
 class ConversationDelegate;
 class LineEdit;
 class SearchDelegate;
+class Button;
 
 /// The list of conversations: choose (arrows), go to the text (Enter), rename in place (F2 or double click), delete
 /// (Del), new (the plus), menu. Above it the search: while there is something in its field, what was found stands in
@@ -33,6 +34,7 @@ public:
     QListView* list() const { return m_list; }
     QListView* hits() const { return m_hits; }
     LineEdit* searchField() const { return m_field; }
+    Button* moreButton() const { return m_more; }
     void renameCurrent();
     void focusSearch();
     /// Takes the search away; false = there was none.
@@ -71,6 +73,7 @@ private:
     QListView* m_list;
     QListView* m_hits;
     QLabel* m_nothing;
+    Button* m_more; ///< below the hits where not all are listed
     ConversationDelegate* m_delegate;
     SearchDelegate* m_hitDelegate;
     ConversationId m_current = kNoId;

@@ -10,8 +10,10 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "ui/chat/composer_edit.h"
 #include "ui/widgets/button.h"
 #include "ui/widgets/field_frame.h"
+#include "ui/widgets/line_edit.h"
 
 namespace kvscope::ui {
 namespace {
@@ -47,8 +49,10 @@ void MessageEditField::keyPressEvent(QKeyEvent* event) {
     }
 }
 
-/// Esc is for this field before it is for any shortcut of the window.
+/// Esc is for this field before it is for any shortcut of the window; Ctrl+K is the window's.
 bool MessageEditField::event(QEvent* event) {
+    if (event->type() == QEvent::ShortcutOverride && windowKey(static_cast<QKeyEvent*>(event)))
+        return true;
     if (event->type() == QEvent::ShortcutOverride && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
         event->accept();
         return true;
@@ -105,8 +109,17 @@ MessageEdit::MessageEdit(const QString& text, bool question, int textPixels, con
     updateButton();
 }
 
+QString MessageEdit::text() const {
+    return exactTextOf(*m_field->document());
+}
+
 void MessageEdit::updateButton() {
-    m_accept->setEnabled(!text().trimmed().isEmpty());
+    m_accept->setEnabled(m_mayBeEmpty || !text().trimmed().isEmpty());
+}
+
+void MessageEdit::setMayBeEmpty(bool may) {
+    m_mayBeEmpty = may;
+    updateButton();
 }
 
 int MessageEdit::wantedHeight(int width) const {

@@ -38,8 +38,10 @@ public:
     /// `question`: a message of the user, whose edit is sent again; else an answer, whose wording is kept.
     MessageEdit(const QString& text, bool question, int textPixels, const Theme& theme, QWidget* parent);
     MessageEditField* field() const { return m_field; }
-    QString text() const { return m_field->toPlainText(); }
+    QString text() const;
     int wantedHeight(int width) const;
+    /// A message with attachments needs no words.
+    void setMayBeEmpty(bool may);
     void setTheme(const Theme& theme) override;
 
 signals:
@@ -54,6 +56,7 @@ private:
     void updateButton();
 
     Theme m_theme;
+    bool m_mayBeEmpty = false;
     MessageEditField* m_field;
     Button* m_cancel;
     Button* m_accept;

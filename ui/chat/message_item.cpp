@@ -21,6 +21,7 @@ constexpr int kBubbleTop = 6;     // the answer above ends with the room of its 
 constexpr QPoint kBubblePadding(12, 8);
 constexpr int kCut = 32; // line where the window was cut
 constexpr int kVersion = 24;
+constexpr int kChipsGap = 8;
 
 MessageHit ofText(TextHit hit) {
     switch (hit.part) {
@@ -58,7 +59,7 @@ void MessageItem::guess(const ChatMessage& message, const ChatStyle& style, int 
     m_own = message.role == MessageRole::User;
     m_height = MessageText::estimateHeight(message.text, style, std::min(width, kMeasure)) +
                (m_own ? 36 : 12 + kActions + (message.receipt ? kLine : 0)) + (message.windowCut ? kCut : 0) +
-               (message.thinking.isEmpty() ? 0 : kActions);
+               (message.thinking.isEmpty() ? 0 : kActions) + guessChipsHeight(message.attachments.size());
 }
 
 int MessageItem::textWidth(int width) const {
@@ -90,6 +91,7 @@ bool MessageItem::measure(const ChatMessage& message, int top, int bottom) {
 
 void MessageItem::place(const ChatMessage& message) {
     m_parts.fill({});
+    m_chips.clear();
     m_cutRect = m_stateRect = m_detailsRect = m_actionsRect = m_versionRect = m_bubble = QRect();
     if (message.windowCut)
         m_cutRect = QRect(0, 0, m_width, kCut);
@@ -106,10 +108,18 @@ QRect MessageItem::editRect() const {
 void MessageItem::placeOwn(const ChatMessage& message) {
     const int top = kBubbleTop + m_cutRect.height();
     const bool editing = m_editHeight > 0;
-    const QSize bubble(editing ? m_width : m_text.naturalWidth() + 2 * kBubblePadding.x(),
-                       editing ? m_editHeight : m_text.height() + 2 * kBubblePadding.y());
+    m_chips = layOutChips(message.attachments, textWidth(m_width));
+    const QSize chips = sizeOf(m_chips);
+    const QSize bubble = editing ? QSize(m_width, m_editHeight) : bubbleSize(message);
     m_bubble = QRect(QPoint(m_width - bubble.width(), top), bubble);
     m_textRect = m_bubble.adjusted(kBubblePadding.x(), kBubblePadding.y(), -kBubblePadding.x(), -kBubblePadding.y());
+    m_chipsAt = m_textRect.topLeft();
+    if (editing)
+        m_chipsAt = QPoint(m_width - chips.width(), m_bubble.bottom() + 1 + kChipsGap);
+    else if (!m_chips.empty())
+        m_chipsAt.ry() = m_textRect.bottom() + 1 - chips.height();
+    if (!editing && !m_chips.empty())
+        m_textRect.setBottom(m_chipsAt.y() - 1 - (message.text.isEmpty() ? 0 : kChipsGap));
     int x = m_bubble.left() - 4;
     if (!editing && message.status != MessageStatus::Committing && message.status != MessageStatus::Saving)
         for (const MessagePart part : {MessagePart::Edit, MessagePart::Copy, MessagePart::Branch}) {
@@ -117,7 +127,7 @@ void MessageItem::placeOwn(const ChatMessage& message) {
             if (x >= 0)
                 rectOfPart(part) = QRect(x, m_bubble.top() + 4, kActions, kActions);
         }
-    int y = m_bubble.bottom() + 1 + 4;
+    int y = m_bubble.bottom() + 1 + 4 + (editing && !m_chips.empty() ? kChipsGap + chips.height() : 0);
     if (message.versions > 1 && !editing) {
         const int width = placeVersions(message, 0, y);
         for (const MessagePart part : {MessagePart::Previous, MessagePart::Next})
@@ -130,6 +140,17 @@ void MessageItem::placeOwn(const ChatMessage& message) {
         y += kLine;
     }
     m_height = y;
+}
+
+/// The text, and below it what is attached.
+QSize MessageItem::bubbleSize(const ChatMessage& message) {
+    const QSize chips = sizeOf(m_chips);
+    QSize inside(chips.width(), chips.height());
+    if (!message.text.isEmpty() || m_chips.empty()) {
+        inside.setWidth(std::max(inside.width(), m_text.naturalWidth()));
+        inside.rheight() += m_text.height() + (m_chips.empty() ? 0 : kChipsGap);
+    }
+    return inside + QSize(2 * kBubblePadding.x(), 2 * kBubblePadding.y());
 }
 
 void MessageItem::placeAnswer(const ChatMessage& message) {
@@ -228,6 +249,9 @@ MessageHit MessageItem::hitAt(QPoint point) const {
     for (std::size_t part = 0; part < m_parts.size(); ++part)
         if (m_parts[part].contains(point))
             return {MessagePart(part), 0};
+    for (std::size_t i = 0; i < m_chips.size(); ++i)
+        if (m_chips[i].rect.translated(m_chipsAt).contains(point))
+            return {MessagePart::Attachment, int(i)};
     if (m_editHeight == 0 && m_textRect.adjusted(-4, -4, 4, 4).contains(point))
         return ofText(m_text.hitAt(point - m_textRect.topLeft()));
     return {};
@@ -236,6 +260,10 @@ MessageHit MessageItem::hitAt(QPoint point) const {
 QRect MessageItem::rectOf(MessageHit hit) const {
     if (hit.part == MessagePart::Text)
         return m_textRect;
+    if (hit.part == MessagePart::Attachment)
+        return hit.index >= 0 && hit.index < int(m_chips.size())
+                   ? m_chips[std::size_t(hit.index)].rect.translated(m_chipsAt)
+                   : QRect();
     if (const TextHit text = textHitOf(hit); text.part != TextPart::None)
         return m_text.rectOf(text).toAlignedRect().translated(m_textRect.topLeft());
     return rectOfPart(hit.part);
@@ -246,6 +274,8 @@ std::vector<MessageHit> MessageItem::targets() const {
     if (m_editHeight == 0)
         for (const TextHit hit : m_text.targets())
             out.push_back(ofText(hit));
+    for (std::size_t i = 0; i < m_chips.size(); ++i)
+        out.push_back({MessagePart::Attachment, int(i)});
     for (std::size_t part = 0; part < m_parts.size(); ++part)
         if (m_parts[part].isValid())
             out.push_back({MessagePart(part), 0});
@@ -273,6 +303,8 @@ QString MessageItem::hint(MessageHit hit) const {
         return tr("Version after this one");
     case MessagePart::Link:
         return m_text.linkOf(hit.index);
+    case MessagePart::Attachment:
+        return tr("Open what was attached");
     default:
         return {};
     }

@@ -5,6 +5,7 @@
 #include <QRect>
 #include <array>
 
+#include "ui/chat/message_chips.h"
 #include "ui/chat/message_text.h"
 #include "ui/models/chat_types.h"
 
@@ -19,6 +20,7 @@ enum class MessagePart {
     Thought,
     CopyCode,
     Link,
+    Attachment, ///< of the user's message
     Receipt,
     Continue,
     Discard,
@@ -33,7 +35,7 @@ enum class MessagePart {
 };
 struct MessageHit {
     MessagePart part = MessagePart::None;
-    int index = 0; ///< which link, code or thought of the text
+    int index = 0; ///< which link, code or thought of the text, or which attachment
     bool operator==(const MessageHit&) const = default;
 };
 
@@ -107,6 +109,7 @@ private:
     int placeReceipt(const ChatMessage& message, int left, int y);
     void placeActions(const ChatMessage& message, int left, int y);
     int placeVersions(const ChatMessage& message, int left, int y);
+    QSize bubbleSize(const ChatMessage& message);
     QRect& rectOfPart(MessagePart part) { return m_parts[std::size_t(part)]; }
     const QRect& rectOfPart(MessagePart part) const { return m_parts[std::size_t(part)]; }
 
@@ -115,6 +118,7 @@ private:
                   const ChatMessage& message) const;
     void paintAnswer(QPainter& painter, QPoint origin, const QRect& clip, const MessageLook& look,
                      const ChatMessage& message) const;
+    void paintChips(QPainter& painter, QPoint origin, const MessageLook& look) const;
     void paintText(QPainter& painter, QPoint origin, const QRect& clip, const MessageLook& look) const;
     void paintCaret(QPainter& painter, QPoint origin, const MessageLook& look, const ChatMessage& message) const;
     void paintState(QPainter& painter, QPoint origin, const MessageLook& look, const ChatMessage& message) const;
@@ -130,6 +134,8 @@ private:
     bool m_receiptOpen = false, m_thoughtOpen = false;
     bool m_own = false, m_last = false;
     ChatStyle m_style;
+    std::vector<MessageChip> m_chips;
+    QPoint m_chipsAt;
     QRect m_cutRect, m_bubble, m_textRect, m_stateRect, m_detailsRect, m_actionsRect, m_versionRect;
     std::array<QRect, std::size_t(MessagePart::ShowBlocks) + 1> m_parts; ///< those that are not in the text
 };

@@ -27,7 +27,9 @@ void MessageItem::paint(QPainter& painter, QPoint origin, const QRect& clip, con
         paintOwn(painter, origin, clip, look, message);
     else
         paintAnswer(painter, origin, clip, look, message);
-    if (const QRect& part = rectOfPart(look.focused.part); part.isValid())
+    const QRect part =
+        look.focused.part == MessagePart::Attachment ? rectOf(look.focused) : rectOfPart(look.focused.part);
+    if (part.isValid())
         paintRing(painter, part.translated(origin), 6, *look.theme);
 }
 
@@ -69,13 +71,23 @@ void MessageItem::paintOwn(QPainter& painter, QPoint origin, const QRect& clip, 
     const Theme& t = *look.theme;
     if (m_editHeight == 0)
         paintBubble(painter, QRectF(m_bubble.translated(origin)), t.bubble);
-    paintText(painter, origin, clip, look);
+    if (!message.text.isEmpty() || m_chips.empty())
+        paintText(painter, origin, clip, look);
+    paintChips(painter, origin, look);
     paintVersions(painter, origin, look, message);
     paintActions(painter, origin, look, message);
     if (message.status == MessageStatus::Saving) {
         painter.setPen(t.text3);
         painter.setFont(textFont(TextRole::Table));
         painter.drawText(m_stateRect.translated(origin), Qt::AlignRight | Qt::AlignVCenter, stateSentence(message));
+    }
+}
+
+void MessageItem::paintChips(QPainter& painter, QPoint origin, const MessageLook& look) const {
+    for (std::size_t i = 0; i < m_chips.size(); ++i) {
+        const MessageHit hit{MessagePart::Attachment, int(i)};
+        paintChip(painter, m_chips[i].rect.translated(m_chipsAt + origin), m_chips[i], look,
+                  look.under == hit || look.pressed == hit);
     }
 }
 

@@ -170,4 +170,20 @@ QString messageWith(const QString& typed, const std::vector<Attachment>& attachm
     return out;
 }
 
+QString wholeText(const ChatMessage& message) {
+    return message.attachments.empty() ? message.text : messageWith(message.text, message.attachments);
+}
+
+QString firstWords(const Draft& message) {
+    return message.text.trimmed().isEmpty() && !message.attachments.empty()
+               ? attachmentTitle(message.attachments.front())
+               : message.text;
+}
+
+bool sameMessage(const Draft& a, const Draft& b) {
+    return a.text == b.text &&
+           std::equal(a.attachments.begin(), a.attachments.end(), b.attachments.begin(), b.attachments.end(),
+                      [](const Attachment& x, const Attachment& y) { return x.name == y.name && x.text == y.text; });
+}
+
 } // namespace kvscope::ui

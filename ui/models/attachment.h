@@ -33,13 +33,15 @@ bool isLargePaste(QStringView text);
 QString attachmentAsText(const Attachment& attachment);
 /// What is sent: the typed text, then each attachment, with empty lines between.
 QString messageWith(const QString& typed, const std::vector<Attachment>& attachments);
-
-/// What was begun and not sent.
-struct Draft {
-    QString text;
-    std::vector<Attachment> attachments;
-    bool isEmpty() const { return text.isEmpty() && attachments.empty(); }
-    friend bool operator==(const Draft&, const Draft&) = default;
-};
+inline QString messageWith(const Draft& message) {
+    return messageWith(message.text, message.attachments);
+}
+/// The same of a message: what the model reads of one of the user's, and what is copied of it.
+QString wholeText(const ChatMessage& message);
+/// What a chat that begins with this message is called until there is a better title: its first words, or the name of
+/// what is attached to it.
+QString firstWords(const Draft& message);
+/// The same text and files, whether their tokens are counted or not.
+bool sameMessage(const Draft& a, const Draft& b);
 
 } // namespace kvscope::ui

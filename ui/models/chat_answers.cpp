@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // ChatController, second part: from sending to the engine. chat_events.cpp: from the engine's events to the end.
+#include "ui/models/attachment.h"
 #include "ui/models/chat_controller.h"
 #include "ui/models/chat_words.h"
 
@@ -21,8 +22,8 @@ void ChatController::startRequest(ChatSession& s) {
     s.request = RequestId(m_nextRequest++);
     s.submitted = s.stopAsked = s.unsavedText = s.continuing = s.opensThought = false;
     s.rowsBefore.clear();
-    s.raw.clear();
-    s.shown.clear();
+    s.written = ThinkingStream();
+    s.rowDiffers = false;
     s.firstTokenAt = -1;
     s.sentAt = m_clock.now();
     s.pace.restart();
@@ -53,10 +54,10 @@ ChatMessage ChatController::emptyAnswer(const ChatSession& s) const {
     return answer;
 }
 
-bool ChatController::send(const QString& text) {
-    if (text.trimmed().isEmpty() || !canSend() || m_current->tooLong)
+bool ChatController::send(const Draft& message) {
+    if (!message.hasWords() || !canSend() || m_current->tooLong)
         return false;
-    sendIfItFits(*m_current, text, m_current->model->size());
+    sendIfItFits(*m_current, message, kNoId);
     return true;
 }
 
@@ -89,11 +90,12 @@ void ChatController::setId(ChatSession& s, int row, MessageId id) {
 }
 
 /// A message of the user and an empty answer take the place of the rows from `row` on, which become another version.
-void ChatController::startTurn(ChatSession& s, const QString& text, int row) {
+void ChatController::startTurn(ChatSession& s, const Draft& message, int row) {
     startRequest(s);
     ChatMessage user;
     user.status = MessageStatus::Committing;
-    user.text = text;
+    user.text = message.text;
+    user.attachments = message.attachments;
     user.settings = s.conversation.settings;
     user.createdMs = m_wallNow();
     giveWay(s, row, user);
@@ -106,58 +108,62 @@ void ChatController::startTurn(ChatSession& s, const QString& text, int row) {
             waiting->model->edit(waiting->userRow, [](ChatMessage& m) { m.status = MessageStatus::Saving; });
     });
     if (s.conversation.id == kNoId)
-        createThenCommit(s.key, text);
+        createThenCommit(s.key, message);
     else
-        commitTurn(s, text);
+        commitTurn(s, message);
     emit stateChanged();
 }
 
-void ChatController::createThenCommit(std::int64_t key, const QString& text) {
+void ChatController::createThenCommit(std::int64_t key, const Draft& message) {
     ChatSession& s = *byKey(key);
-    s.conversation.title = words::titleFrom(text);
+    s.conversation.title = words::titleFrom(firstWords(message));
     s.conversation.createdMs = s.conversation.updatedMs = m_wallNow();
-    m_store.createConversation(s.conversation, [this, key, text](Result<ConversationId> id) {
+    m_store.createConversation(s.conversation, [this, key, message](Result<ConversationId> id) {
         ChatSession* session = byKey(key);
         if (!session)
             return;
         if (!id) {
-            turnRefused(*session, text, id.error());
+            turnRefused(*session, message, id.error());
             return;
         }
         session->conversation.id = *id;
-        commitTurn(*session, text);
+        commitTurn(*session, message);
     });
 }
 
-void ChatController::commitTurn(ChatSession& s, const QString& text) {
+void ChatController::commitTurn(ChatSession& s, const Draft& message) {
     ChatStore::NewTurn turn;
     turn.conversation = s.conversation.id;
     turn.parent = s.userRow > 0 ? s.model->at(s.userRow - 1).id : kNoId;
-    turn.text = text;
+    turn.text = message.text;
+    turn.attachments = message.attachments;
     turn.settings = s.conversation.settings;
     turn.model = m_modelPath;
-    m_store.addTurn(turn, [this, key = s.key, text](Result<ChatStore::TurnIds> ids) {
+    m_store.addTurn(turn, [this, key = s.key, message](Result<ChatStore::TurnIds> ids) {
         ChatSession* session = byKey(key);
         if (!session)
             return;
         if (ids)
             turnCommitted(*session, *ids);
         else
-            turnRefused(*session, text, ids.error());
+            turnRefused(*session, message, ids.error());
     });
 }
 
-void ChatController::turnRefused(ChatSession& s, const QString& text, const Error& error) {
+void ChatController::turnRefused(ChatSession& s, const Draft& message, const Error& error) {
     s.model->remove(s.answerRow);
     s.model->remove(s.userRow);
+    const int row = s.userRow;
     s.answerRow = s.userRow = -1;
     bringBack(s);
     dropRequest(s);
+    const MessageId edited = row < s.model->size() ? s.model->at(row).id : kNoId;
     if (&s != m_current && s.conversation.id != kNoId && !s.removed && s.queued.isEmpty()) {
-        s.queued = text; // it comes back when its chat is shown, not into the field of another one
+        s.queued = message; // it comes back when its chat is shown, not into the field of another one
+        saveWaiting(s);
         emit storeFailed(sentenceOf(error));
     } else {
-        emit sendFailed(text, sentenceOf(error));
+        emit sendFailed(message, sentenceOf(error), edited);
     }
     emit stateChanged();
 }
@@ -166,7 +172,10 @@ void ChatController::turnCommitted(ChatSession& s, const ChatStore::TurnIds& ids
     s.model->edit(s.userRow, [&](ChatMessage& m) { m.status = MessageStatus::Done; });
     setId(s, s.userRow, ids.user);
     setId(s, s.answerRow, ids.answer);
-    touch(s, s.model->at(s.userRow).text);
+    touch(s, firstWords({s.model->at(s.userRow).text, s.model->at(s.userRow).attachments}));
+    s.waitingStored = false; // the turn has taken its place
+    if (!s.queued.isEmpty())
+        saveWaiting(s);
     emit stateChanged(); // the title of a new chat
     emit turnStored(s.conversation.id);
     answerOpened(s);
@@ -208,7 +217,8 @@ api::DialogPrompt ChatController::shownPrompt() const {
 void ChatController::stop() {
     if (m_current->checking.valid()) { // nothing was sent yet
         m_current->checking = RequestId();
-        emit sendFailed(std::exchange(m_current->checkedText, {}), tr("Stopped before it was sent."));
+        emit sendFailed(std::exchange(m_current->checked, {}), tr("Stopped before it was sent."),
+                        m_current->checkedEdit);
         emit stateChanged();
     }
     if (!m_current->request.valid())
@@ -229,18 +239,32 @@ void ChatController::stop(ConversationId id) {
 
 // ---- the message that waits ----
 
-bool ChatController::queueMessage(const QString& text) {
-    if (text.trimmed().isEmpty() || !m_current->request.valid())
+bool ChatController::queueMessage(const Draft& message) {
+    if (!message.hasWords() || !m_current->request.valid())
         return false;
-    m_current->queued = text;
+    m_current->queued = message;
+    saveWaiting(*m_current);
     emit stateChanged();
     return true;
 }
 
-QString ChatController::takeQueued() {
-    QString text = std::exchange(m_current->queued, {});
+/// So that it outlives the program. A chat that has no id yet gets it with its first turn, and this is called again.
+void ChatController::saveWaiting(ChatSession& s) {
+    if (s.conversation.id == kNoId)
+        return;
+    s.waitingStored = !s.queued.isEmpty();
+    m_store.saveWaiting(s.conversation.id, s.queued.text, s.queued.attachments, reportFailure());
+}
+
+void ChatController::forgetWaiting() {
+    if (m_current->waitingStored && m_current->queued.isEmpty() && !m_current->tooLong && !m_current->checking.valid())
+        saveWaiting(*m_current);
+}
+
+Draft ChatController::takeQueued() {
+    Draft message = std::exchange(m_current->queued, {});
     emit stateChanged();
-    return text;
+    return message;
 }
 
 /// After an answer that failed the message would most likely fail too: the composer takes it back.
@@ -249,10 +273,10 @@ void ChatController::sendQueued(ChatSession& s) {
         return;
     if (s.answer().status == MessageStatus::Failed) {
         if (&s == m_current)
-            emit sendFailed(takeQueued(), tr("The answer before it failed, so your next message was not sent."));
+            emit sendFailed(takeQueued(), tr("The answer before it failed, so your next message was not sent."), kNoId);
         return;
     }
-    sendIfItFits(s, std::exchange(s.queued, {}), s.model->size());
+    sendIfItFits(s, std::exchange(s.queued, {}), kNoId);
 }
 
 } // namespace kvscope::ui

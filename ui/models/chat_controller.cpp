@@ -75,6 +75,7 @@ void ChatController::start() {
 
 void ChatController::reread() {
     m_lastRemoved = kNoId;
+    m_deleted.clear();
     newConversation(); // first: nothing of what goes may be shown
     for (const auto& s : m_sessions) {
         if (s->conversation.id == kNoId)
@@ -130,7 +131,7 @@ void ChatController::show(ChatSession& s) {
     emit contextChanged();
     // The answer that it waited for failed, or it was refused, while another chat was shown.
     if (&s == m_current && !s.queued.isEmpty() && s.ready() && !s.tooLong)
-        emit sendFailed(takeQueued(), tr("It could not be sent while another chat was shown."));
+        emit sendFailed(takeQueued(), tr("It could not be sent while another chat was shown."), kNoId);
 }
 
 /// Messages of conversations that were not shown for long are read again when needed: memory stays flat.

@@ -60,15 +60,17 @@ public:
     void setSettings(const api::SamplingParams& settings);
 
     /// False when nothing was sent (empty text, no model, an answer runs): the text stays with the caller.
-    bool send(const QString& text);
+    bool send(const Draft& message);
+    bool send(const QString& text) { return send(Draft{text, {}}); }
     // ---- versions of the shown chat. Each returns false when it cannot be done now. Nothing is overwritten: what was
     // there before stays as a sibling, reached by showVersion.
 
     /// Another answer to the user's message in or above `row`; what was said after it stays with the answer before.
     bool regenerate(int row);
     /// A user's message: a new version of it, and an answer to that. An answer: the user's own wording of it, which is
-    /// taken as it stands; nothing is generated. The same text changes nothing.
+    /// taken as it stands; nothing is generated. The same text changes nothing. Attachments stay.
     bool editMessage(int row, const QString& text);
+    bool editMessage(int row, const Draft& message);
     /// Shows version 1..versions of a message, and what followed it there.
     bool showVersion(int row, int version);
     /// Shows the versions that lead to this message of the shown chat.
@@ -76,8 +78,11 @@ public:
     /// A new conversation that begins with everything up to this message, and is shown. Its blocks are those of this
     /// chat as far as they are cached.
     bool branch(int row);
-    /// Takes one message out for good; what follows it stays.
+    /// Takes one message out; what follows it stays.
     bool deleteMessage(int row);
+    /// Takes back a `deleteMessage` or `discardAnswer`; false = there is none, or it cannot be done now.
+    bool undoDeleteMessage(ConversationId conversation, MessageId message);
+    bool undoDeleteMessage(); ///< the last one of the shown chat
     /// An answer at the end that was cut off: stopped, interrupted, or at its limit of tokens.
     bool canContinue(int row) const;
     /// Writes the last answer on from the tokens that it has.
@@ -87,7 +92,7 @@ public:
 
     // ---- a message that there is no room for: nothing of it is sent until the user has chosen
     const OverLong* tooLong() const; ///< of the shown chat; null = none
-    QString takeTooLong();           ///< back to the composer, to be made shorter
+    OverLong takeTooLong();          ///< back to the user, to be made shorter; there must be one
     /// Asks for a reload with the larger window, and sends the message when it is there. False while answers run (a
     /// reload would end them), or where a reload does not help.
     bool enlargeAndSend();
@@ -99,9 +104,12 @@ public:
     void predict(const QString& text, std::function<void(const api::MeasuredEvent&)> done);
 
     // ---- one message waits while an answer is written, and is sent when it has ended
-    bool queueMessage(const QString& text); ///< replaces what waited; false when there is no answer to wait for
-    const QString& queued() const { return m_current->queued; } ///< empty = none
-    QString takeQueued();                                       ///< to edit it or to drop it
+    bool queueMessage(const Draft& message); ///< replaces what waited; false when there is no answer to wait for
+    bool queueMessage(const QString& text) { return queueMessage(Draft{text, {}}); }
+    const Draft& queued() const { return m_current->queued; } ///< empty = none
+    Draft takeQueued();                                       ///< to edit it or to drop it
+    /// Nothing of the shown chat waits any more, and what waited is where it should be: the database may forget it.
+    void forgetWaiting();
 
     /// Whether the model is asked for a title after the first answer of a chat. A title that the user gave stays.
     void setAutoTitles(bool on);
@@ -129,9 +137,11 @@ signals:
     void stateChanged();                              ///< canSend, answering, title, settings, system prompt
     void contextChanged();                            ///< context() of the shown conversation
     void removed(qint64 conversation, QString title); ///< can be undone
-    void sendFailed(QString text, QString sentence);  ///< not saved, so not sent: the composer takes the text back
-    void turnStored(qint64 conversation);             ///< the store has forgotten what its draft was
-    void overLong(qint64 conversation);               ///< there is a tooLong() for the user to decide on
+    /// Not saved, so not sent: the composer takes the message back, or the field in which a message was edited.
+    void sendFailed(kvscope::ui::Draft message, QString sentence, qint64 edited);
+    void messageDeleted(qint64 conversation, qint64 message); ///< can be undone
+    void turnStored(qint64 conversation);                     ///< the store has forgotten what its draft was
+    void overLong(qint64 conversation);                       ///< there is a tooLong() for the user to decide on
     /// The model that is loaded, again with another window. `numBlocks` 0 = as configured.
     void reloadWanted(qint64 maxModelLen, qint64 numBlocks, bool unloadFirst);
     void storeFailed(QString sentence);                     ///< something later could not be saved
@@ -146,15 +156,16 @@ private:
     void load(ChatSession& s);
     void forgetIdle();
     void startRequest(ChatSession& s);
-    void startTurn(ChatSession& s, const QString& text, int row);
+    void startTurn(ChatSession& s, const Draft& message, int row);
     ChatMessage emptyAnswer(const ChatSession& s) const;
     void giveWay(ChatSession& s, int row, ChatMessage& version) const;
     void bringBack(ChatSession& s);
     void setId(ChatSession& s, int row, MessageId id);
     void showStored(ChatSession& s, Result<std::vector<ChatMessage>> path);
-    void createThenCommit(std::int64_t key, const QString& text);
-    void commitTurn(ChatSession& s, const QString& text);
-    void turnRefused(ChatSession& s, const QString& text, const Error& error);
+    void createThenCommit(std::int64_t key, const Draft& message);
+    void commitTurn(ChatSession& s, const Draft& message);
+    void turnRefused(ChatSession& s, const Draft& message, const Error& error);
+    void saveWaiting(ChatSession& s);
     void turnCommitted(ChatSession& s, const ChatStore::TurnIds& ids);
     void answerOpened(ChatSession& s);
     void dropRequest(ChatSession& s);
@@ -164,7 +175,9 @@ private:
     void takeOut(ChatSession& s, int row);
     api::DialogPrompt dialogWith(ChatSession& s, const QString& text, int row) const;
     bool surelyFits(ChatSession& s, const QString& text, int row) const;
-    void sendIfItFits(ChatSession& s, const QString& text, int row);
+    /// `edited`: it becomes another version of this message; kNoId = the next message.
+    void sendIfItFits(ChatSession& s, const Draft& message, MessageId edited);
+    void sendNow(ChatSession& s, const Draft& message, MessageId edited, bool count = false);
     void onMeasured(const api::MeasuredEvent& e);
     void sendAfterReload();
     void measure(api::Prompt prompt, std::function<void(const api::MeasuredEvent&)> done);
@@ -178,11 +191,12 @@ private:
     void onTokens(const api::TokensEvent& e);
     void onFinished(const api::Answer& answer);
     void onModel(const api::ModelInfo* info);
-    void showWritten(ChatSession& s, const std::vector<TokenId>& tokens);
+    void showWritten(ChatSession& s, const std::string& bytes, const std::vector<TokenId>& tokens);
     Receipt receiptOf(const api::Answer& answer) const;
     void setLength(ChatSession& s, std::int64_t tokens);
     void endAnswer(ChatSession& s);
-    void touch(ChatSession& s, const QString& preview);
+    void touch(ChatSession& s, const QString& preview, qint64 used = -1); ///< used: when; -1 = now
+    void notePreview(ChatSession& s);
     void setActivity(const ChatSession& s);
     ChatStore::Done<void> reportFailure();
 
@@ -197,6 +211,7 @@ private:
     std::int64_t m_nextKey = 1;
     std::int64_t m_nextRequest = 1;
     ConversationId m_lastRemoved = kNoId;
+    std::vector<std::pair<ConversationId, MessageId>> m_deleted; ///< messages, the last one at the end
     std::int64_t m_contextLimit = 0;
     std::int64_t m_longest = 0; ///< tokens of the longest sequence that window and pool hold; 0 = not known
     std::unordered_map<RequestId, std::function<void(const api::MeasuredEvent&)>> m_counters;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/base/thinking.h"
+#include "ui/models/attachment.h"
 #include "ui/models/chat_controller.h"
 #include "ui/models/chat_words.h"
 
@@ -70,14 +71,16 @@ void ChatController::onQueued(const api::QueuedEvent& e) {
         return;
     s->setRanges(e.messageRanges, e.promptTokens);
     s->opensThought = e.opensThought;
-    s->raw = e.givenText;
+    s->written = ThinkingStream(e.opensThought, e.givenText);
     s->model->edit(s->answerRow, [&](ChatMessage& m) {
         m.progress.total = e.promptTokens;
         m.adaptations = e.adaptations;
         if (s->continuing)
             m.tokens = e.givenTokens;
     });
-    s->shown = s->answer().text.toStdString();
+    const ThinkingSplit& given = s->written.split();
+    const ChatMessage& row = s->model->at(s->answerRow);
+    s->rowDiffers = textOf(given.answer) != row.text || textOf(given.thinking) != row.thinking;
     s->context.cached = 0;
     s->context.thisTurn = e.promptTokens;
     setLength(*s, e.promptTokens);
@@ -146,35 +149,37 @@ void ChatController::onTokens(const api::TokensEvent& e) {
     }
     if (s->firstTokenAt < 0)
         s->firstTokenAt = now;
-    s->raw += e.text;
-    showWritten(*s, e.tokens);
+    showWritten(*s, e.text, e.tokens);
     s->unsavedText = true;
     s->context.thisTurn = e.sequenceLength - s->context.cached;
     setLength(*s, e.sequenceLength);
 }
 
-/// Takes apart what was written so far, and gives the row what is new of it.
-void ChatController::showWritten(ChatSession& s, const std::vector<TokenId>& tokens) {
-    const ThinkingSplit split = splitThinking(s.raw, s.opensThought, false);
+/// Gives the row what is new of thought and text.
+void ChatController::showWritten(ChatSession& s, const std::string& bytes, const std::vector<TokenId>& tokens) {
+    const ThinkingStream::Growth growth = s.written.add(bytes);
+    const ThinkingSplit& split = s.written.split();
     const ChatMessage& before = s.model->at(s.answerRow);
     const bool thoughtOver = before.thinkingOpen && !split.open;
-    const bool onlyMore = split.answer.starts_with(s.shown); // else a thought was found behind what was shown
-    const QString thinking = split.thinking.empty() ? QString() : textOf(split.thinking);
-    if (thinking != before.thinking || split.open != before.thinkingOpen || !onlyMore)
+    const bool onlyMore = growth.onlyMore && !std::exchange(s.rowDiffers, false); // else it is all shown anew
+    const std::string_view thought = split.thinking, answer = split.answer;
+    const std::string_view moreThought = onlyMore ? thought.substr(growth.thinkingBefore) : thought;
+    if (!onlyMore || !moreThought.empty() || split.open != before.thinkingOpen)
         s.model->edit(s.answerRow, [&](ChatMessage& m) {
-            m.thinking = thinking;
+            if (onlyMore) {
+                m.thinking += textOf(moreThought);
+            } else {
+                m.thinking = textOf(thought);
+                m.text = textOf(answer);
+            }
             m.thinkingOpen = split.open;
-            if (!onlyMore)
-                m.text = textOf(split.answer);
             if (thoughtOver) {
                 m.thinkingTokens = std::int64_t(m.tokens.size() + tokens.size());
                 m.thinkingSeconds = double(m_clock.now() - s.firstTokenAt) / 1e9;
             }
         });
-    s.model->appendTokens(s.answerRow,
-                          onlyMore ? textOf(std::string_view(split.answer).substr(s.shown.size())) : QString(), tokens,
+    s.model->appendTokens(s.answerRow, onlyMore ? textOf(answer.substr(growth.answerBefore)) : QString(), tokens,
                           s.rate);
-    s.shown = split.answer;
 }
 
 void ChatController::onFinished(const api::Answer& answer) {
@@ -248,12 +253,20 @@ void ChatController::endAnswer(ChatSession& s) {
     askTitle();
 }
 
-void ChatController::touch(ChatSession& s, const QString& preview) {
+void ChatController::touch(ChatSession& s, const QString& preview, qint64 used) {
     s.conversation.preview = preview.left(kPreviewLength * 2).simplified().left(kPreviewLength);
-    s.conversation.updatedMs = m_wallNow();
+    s.conversation.updatedMs = used < 0 ? m_wallNow() : used;
     s.conversation.unsaved = m_unsaved;
     if (!s.removed)
         m_list.put(s.conversation, m_wallNow());
+}
+
+/// The end of the shown path is another one; the chat was looked at, which is no use of it.
+void ChatController::notePreview(ChatSession& s) {
+    const Conversation* known = m_list.find(s.conversation.id);
+    const qint64 used = known ? known->updatedMs : s.conversation.updatedMs;
+    const int last = s.model->size() - 1;
+    touch(s, last < 0 ? QString() : firstWords({s.model->at(last).text, s.model->at(last).attachments}), used);
 }
 
 void ChatController::setLength(ChatSession& s, std::int64_t tokens) {

@@ -4,6 +4,7 @@
 #include <QMetaMethod>
 #include <algorithm>
 
+#include "ui/models/attachment.h"
 #include "ui/models/chat_controller.h"
 #include "ui/models/chat_words.h"
 
@@ -43,14 +44,16 @@ bool ChatController::surelyFits(ChatSession& s, const QString& text, int row) co
 }
 
 /// Sends, or asks the engine first whether there is room for it.
-void ChatController::sendIfItFits(ChatSession& s, const QString& text, int row) {
+void ChatController::sendIfItFits(ChatSession& s, const Draft& message, MessageId edited) {
+    const QString text = messageWith(message);
+    const int row = edited == kNoId ? s.model->size() : s.model->rowOf(edited);
     if (surelyFits(s, text, row)) {
-        startTurn(s, text, row);
+        startTurn(s, message, row);
         return;
     }
     s.checking = RequestId(m_nextRequest++);
-    s.checkedText = text;
-    s.checkedRow = row;
+    s.checked = message;
+    s.checkedEdit = edited;
     api::Request request;
     request.id = s.checking;
     request.owner = OwnerId(s.conversation.id);
@@ -58,6 +61,16 @@ void ChatController::sendIfItFits(ChatSession& s, const QString& text, int row) 
     request.sampling = s.conversation.settings;
     m_source.measure(std::move(request));
     emit stateChanged();
+}
+
+/// A message that has been counted, or must be counted again. The one that it is a version of may have gone meanwhile.
+void ChatController::sendNow(ChatSession& s, const Draft& message, MessageId edited, bool count) {
+    if (edited != kNoId && s.model->rowOf(edited) < 0)
+        edited = kNoId;
+    if (count)
+        sendIfItFits(s, message, edited);
+    else
+        startTurn(s, message, edited == kNoId ? s.model->size() : s.model->rowOf(edited));
 }
 
 void ChatController::onMeasured(const api::MeasuredEvent& e) {
@@ -73,20 +86,21 @@ void ChatController::onMeasured(const api::MeasuredEvent& e) {
         return;
     ChatSession& s = **it;
     s.checking = RequestId();
-    const QString text = std::exchange(s.checkedText, {});
+    const Draft message = std::exchange(s.checked, {});
     if (s.removed)
         return;
     if (e.fits()) { // or it cannot be encoded: then the answer says why
-        startTurn(s, text, s.checkedRow);
+        sendNow(s, message, s.checkedEdit);
         return;
     }
     if (!isSignalConnected(QMetaMethod::fromSignal(&ChatController::overLong))) { // nobody could ask the user
-        emit sendFailed(text, words::tooLongLine(e.needed(), e.limit));
+        emit sendFailed(message, words::tooLongLine(e.needed(), e.limit), s.checkedEdit);
         emit stateChanged();
         return;
     }
     OverLong tooLong;
-    tooLong.text = text;
+    tooLong.message = message;
+    tooLong.edited = s.checkedEdit;
     tooLong.needed = e.needed();
     tooLong.limit = e.limit;
     tooLong.window = e.window;
@@ -102,13 +116,11 @@ const OverLong* ChatController::tooLong() const {
     return m_current->tooLong ? &*m_current->tooLong : nullptr;
 }
 
-QString ChatController::takeTooLong() {
-    if (!m_current->tooLong)
-        return {};
-    QString text = std::move(m_current->tooLong->text);
+OverLong ChatController::takeTooLong() {
+    OverLong question = std::move(*m_current->tooLong);
     m_current->tooLong.reset();
     emit stateChanged();
-    return text;
+    return question;
 }
 
 bool ChatController::enlargeAndSend() {
@@ -126,9 +138,9 @@ void ChatController::sendAfterReload() {
         ChatSession& s = *m_sessions[i];
         if (!std::exchange(s.waitsForWindow, false) || !s.tooLong || !s.ready())
             continue;
-        const QString text = std::move(s.tooLong->text);
+        const OverLong question = std::move(*s.tooLong);
         s.tooLong.reset();
-        sendIfItFits(s, text, std::min(s.checkedRow, s.model->size()));
+        sendNow(s, question.message, question.edited, true);
     }
 }
 

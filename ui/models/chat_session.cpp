@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ui/models/attachment.h"
+
 namespace kvscope::ui {
 
 namespace {
@@ -32,7 +34,7 @@ api::DialogPrompt ChatSession::dialog(const QString& modelPath, int rows) {
     for (int row = 0; row < (rows < 0 ? model->size() : std::min(rows, model->size())); ++row) {
         const ChatMessage& m = model->at(row);
         if (m.role == MessageRole::User) {
-            prompt.messages.push_back({"user", m.text.toStdString(), {}});
+            prompt.messages.push_back({"user", wholeText(m).toStdString(), {}});
         } else if (const bool goesOn = continuing && row == answerRow;
                    goesOn || (!m.text.isEmpty() && !isRunning(m.status))) {
             // Ids of another model's tokenizer mean nothing to this one.

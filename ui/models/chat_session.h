@@ -10,6 +10,7 @@
 
 #include "engine/api/request.h"
 #include "engine/api/sources.h"
+#include "engine/base/thinking.h"
 #include "ui/models/chat_model.h"
 #include "ui/models/chat_types.h"
 
@@ -26,7 +27,8 @@ struct ContextUse {
 
 /// A message that there is no room for. Nothing of it was sent.
 struct OverLong {
-    QString text;
+    Draft message;
+    MessageId edited = kNoId;                ///< it is to be another version of this message; kNoId = the next message
     std::int64_t needed = 0;                 ///< tokens of the whole prompt and the first of the answer
     std::int64_t limit = 0;                  ///< tokens that a sequence may have
     std::int64_t window = 0, poolTokens = 0; ///< which of the two limits it
@@ -61,17 +63,18 @@ struct ChatSession {
     bool changing = false;               ///< a change of the tree is on its way to the database
     bool continuing = false;             ///< the answer had tokens before this request
     std::vector<ChatMessage> rowsBefore; ///< what gave way to the running turn, until that is on the disk
-    std::string raw;                     ///< of the running answer: everything that the model wrote, thought and text
-    std::string shown;                   ///< of that, what the row has as its text
+    ThinkingStream written;              ///< of the running answer: what the model wrote, thought and text
+    bool rowDiffers = false;             ///< the row does not have what `written` gives: it was made another way
     bool opensThought = false;           ///< its prompt ended inside of a thought
     Nanos firstTokenAt = -1;
     bool wantsTitle = false; ///< the model is asked for one when nothing else is under way
     RequestId checking;      ///< valid while the engine counts a message that may be too long
-    QString checkedText;
-    int checkedRow = 0;              ///< where that message begins
+    Draft checked;
+    MessageId checkedEdit = kNoId;   ///< that message is to be another version of this one; kNoId = the next message
     std::optional<OverLong> tooLong; ///< the user has to choose
     bool waitsForWindow = false;     ///< to be sent when the model is loaded with a larger window
-    QString queued;                  ///< to be sent when the answer has ended
+    Draft queued;                    ///< to be sent when the answer has ended
+    bool waitingStored = false;      ///< the database knows of one that waits, or waited until now
     Nanos sentAt = 0;
     Pace pace;
     Nanos rateAt = 0; ///< when the shown speed was taken

@@ -69,19 +69,22 @@ public:
         std::vector<Attachment> attachments = {};
     };
 
-    /// One place where the text was found. Thoughts are not searched.
+    /// One conversation in which the text was found: its newest message that contains it, else its title. Thoughts are
+    /// not searched.
     struct SearchHit {
         ConversationId conversation = kNoId;
-        MessageId message = kNoId;            ///< kNoId: in the title
+        MessageId message = kNoId;            ///< kNoId: only the title contains it
+        int count = 0;                        ///< its messages that contain it
+        int attachment = -1;                  ///< where: an attachment of the message; -1 = its text
         QString snippet;                      ///< one line around the place, at most 160 characters
         int snippetAt = 0, snippetLength = 0; ///< the found words in `snippet`
-        int position = -1, length = 0;        ///< the first place in the message's text (or title)
+        int position = -1, length = 0;        ///< the first place in that text
     };
     struct SearchResult {
         QString query;
         bool superseded = false;     ///< a newer search was asked for before this one was done: hits are not complete
-        std::vector<SearchHit> hits; ///< by conversation, last used first; in it the title, then newest messages first
-        std::int64_t messages = 0, conversations = 0; ///< all that were found; `hits` holds the first 500
+        std::vector<SearchHit> hits; ///< last used first, at most as many as were asked for
+        std::int64_t messages = 0, conversations = 0; ///< all that were found
     };
 
     struct Preset {
@@ -137,6 +140,11 @@ public:
     /// wins and nobody waits for it. Sending a turn forgets the conversation's draft by itself.
     virtual void saveDraft(ConversationId conversation, const QString& text,
                            const std::vector<Attachment>& attachments) = 0;
+    /// The message that waits for the end of an answer; an empty one = none does. Sending a turn forgets it by itself.
+    /// One that still waits when the program ends is the beginning of the draft when it starts again. A draft that was
+    /// given before is saved before it.
+    virtual void saveWaiting(ConversationId conversation, const QString& text,
+                             const std::vector<Attachment>& attachments, Done<void> done) = 0;
     /// Of the new conversation: {text, attachments}. Those of the others come with the list.
     virtual void loadNewDraft(Done<std::pair<QString, std::vector<Attachment>>> done) = 0;
 
@@ -154,14 +162,17 @@ public:
     virtual void reopenAnswer(MessageId answer, Done<void> done) = 0;
     /// Makes the path through this message the shown one, down to its newest end, and gives it.
     virtual void showVersion(ConversationId conversation, MessageId message, Done<std::vector<ChatMessage>> done) = 0;
-    /// Removes one message for good; what follows it moves up to the message before it. Gives the shown path.
+    /// Removes one message; what follows it moves up to the message before it. Gives the shown path.
     virtual void deleteMessage(ConversationId conversation, MessageId message, Done<std::vector<ChatMessage>> done) = 0;
+    /// Puts a message that was deleted since the program started back where it stood, with what followed it.
+    virtual void restoreMessage(ConversationId conversation, MessageId message,
+                                Done<std::vector<ChatMessage>> done) = 0;
 
     // ---- search, presets ----
 
-    /// Titles and texts of all conversations that are not deleted, every version; upper and lower case are the same.
-    /// Any text is a valid query, also one character, punctuation or quotes; an empty one finds everything.
-    virtual void search(const QString& query, Done<SearchResult> done) = 0;
+    /// Titles, texts and attachments of all conversations that are not deleted, every version; upper and lower case are
+    /// the same. Any text is a valid query, also one character, punctuation or quotes; an empty one finds everything.
+    virtual void search(const QString& query, int mostHits, Done<SearchResult> done) = 0;
     /// By name.
     virtual void listPresets(Done<std::vector<Preset>> done) = 0;
     /// Stores a new one or changes an old one; gives its id. Refused with a sentence when the name is empty or taken.

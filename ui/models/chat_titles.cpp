@@ -4,6 +4,7 @@
 // nearly all of it comes from the cache, under no chat's name, and only while nobody waits for an answer: a message
 // that is sent meanwhile ends it, and it is tried again later. Until there is one, the first words are the title.
 #include "engine/base/thinking.h"
+#include "ui/models/attachment.h"
 #include "ui/models/chat_controller.h"
 #include "ui/models/chat_words.h"
 
@@ -28,7 +29,7 @@ void ChatController::wantTitle(ChatSession& s) {
     s.wantsTitle = m_autoTitles && !s.removed && !s.conversation.titleByUser && model.size() == 2 &&
                    model.at(0).role == MessageRole::User && !model.at(1).text.isEmpty() &&
                    model.at(1).status == MessageStatus::Done &&
-                   s.conversation.title == words::titleFrom(model.at(0).text);
+                   s.conversation.title == words::titleFrom(firstWords({model.at(0).text, model.at(0).attachments}));
 }
 
 void ChatController::askTitle() {

@@ -65,12 +65,22 @@ struct Attachment {
     friend bool operator==(const Attachment&, const Attachment&) = default;
 };
 
+/// A message that was not sent: what the composer holds, what waits for the end of an answer, what came back.
+struct Draft {
+    QString text;
+    std::vector<Attachment> attachments;
+    bool isEmpty() const { return text.isEmpty() && attachments.empty(); }
+    /// Anything but spaces and empty lines.
+    bool hasWords() const { return !attachments.empty() || !text.trimmed().isEmpty(); }
+    friend bool operator==(const Draft&, const Draft&) = default;
+};
+
 /// One message of a conversation as the window knows it.
 struct ChatMessage {
     MessageId id = kNoId; ///< kNoId until the database has it
     MessageRole role = MessageRole::User;
     MessageStatus status = MessageStatus::Done;
-    QString text;                    ///< of an answer: what it says, without what it thought
+    QString text;                    ///< own: as typed; of an answer: what it says, without what it thought
     QString thinking;                ///< of an answer: what it thought, without marks
     bool thinkingOpen = false;       ///< the thought has no end: it is being written, or was cut off
     double thinkingSeconds = 0;      ///< how long the thought took; 0 = not known

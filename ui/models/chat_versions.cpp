@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // ChatController, fourth part: other answers, edited messages, branches, and answers that were cut off.
+#include <algorithm>
+
+#include "ui/models/attachment.h"
 #include "ui/models/chat_controller.h"
 #include "ui/models/chat_words.h"
 
@@ -50,18 +53,24 @@ bool ChatController::regenerate(int row) {
 }
 
 bool ChatController::editMessage(int row, const QString& text) {
-    ChatSession& s = *m_current;
-    if (!canChange() || row < 0 || row >= s.model->size() || text.trimmed().isEmpty())
+    if (row < 0 || row >= m_current->model->size())
         return false;
-    if (s.model->at(row).text == text)
+    return editMessage(row, Draft{text, m_current->model->at(row).attachments});
+}
+
+bool ChatController::editMessage(int row, const Draft& message) {
+    ChatSession& s = *m_current;
+    if (!canChange() || row < 0 || row >= s.model->size() || !message.hasWords() || s.model->at(row).id == kNoId)
+        return false;
+    if (sameMessage(message, {s.model->at(row).text, s.model->at(row).attachments}))
         return true;
     if (s.model->at(row).role == MessageRole::Assistant) {
-        editAnswer(s, row, text);
+        editAnswer(s, row, message.text);
         return true;
     }
-    if (!canSend())
+    if (!canSend() || s.tooLong)
         return false;
-    sendIfItFits(s, text, row);
+    sendIfItFits(s, message, s.model->at(row).id);
     return true;
 }
 
@@ -105,7 +114,7 @@ void ChatController::showStored(ChatSession& s, Result<std::vector<ChatMessage>>
         s.contextFromReceipts();
         if (&s == m_current)
             emit contextChanged();
-        touch(s, s.model->size() > 0 ? s.model->at(s.model->size() - 1).text : QString());
+        notePreview(s);
     } else {
         emit storeFailed(sentenceOf(path.error()));
     }
@@ -175,17 +184,21 @@ bool ChatController::deleteMessage(int row) {
 
 void ChatController::takeOut(ChatSession& s, int row) {
     s.changing = true;
-    const ChatMessage& gone = s.model->at(row);
+    const MessageId gone = s.model->at(row).id;
     MessageId instead = kNoId; // at the end of the path another version takes its place
     if (row == s.model->size() - 1)
-        for (const MessageId sibling : gone.siblings)
-            if (sibling != gone.id)
+        for (const MessageId sibling : s.model->at(row).siblings)
+            if (sibling != gone)
                 instead = sibling;
     const ConversationId id = s.conversation.id;
-    m_store.deleteMessage(id, gone.id, [this, key = s.key, id, instead](Result<std::vector<ChatMessage>> path) {
+    m_store.deleteMessage(id, gone, [this, key = s.key, id, gone, instead](Result<std::vector<ChatMessage>> path) {
         ChatSession* session = byKey(key);
         if (!session)
             return;
+        if (path) {
+            m_deleted.emplace_back(id, gone);
+            emit messageDeleted(id, gone);
+        }
         if (!path || instead == kNoId)
             return showStored(*session, std::move(path));
         m_store.showVersion(id, instead, [this, key](Result<std::vector<ChatMessage>> other) {
@@ -194,6 +207,35 @@ void ChatController::takeOut(ChatSession& s, int row) {
         });
     });
     emit stateChanged();
+}
+
+bool ChatController::undoDeleteMessage() {
+    const ConversationId shown = m_current->conversation.id;
+    const auto last =
+        std::find_if(m_deleted.rbegin(), m_deleted.rend(), [shown](const auto& entry) { return entry.first == shown; });
+    return last != m_deleted.rend() && undoDeleteMessage(shown, last->second);
+}
+
+bool ChatController::undoDeleteMessage(ConversationId conversation, MessageId message) {
+    const auto entry = std::find(m_deleted.begin(), m_deleted.end(), std::pair(conversation, message));
+    ChatSession* s = byConversation(conversation);
+    if (entry == m_deleted.end() || (s && !s->ready()))
+        return false;
+    m_deleted.erase(entry);
+    if (s)
+        s->changing = true;
+    const auto key = s ? s->key : 0;
+    m_store.restoreMessage(conversation, message,
+                           [this, key, conversation, message](Result<std::vector<ChatMessage>> path) {
+                               if (!path)
+                                   m_deleted.emplace_back(conversation, message); // it can be tried again
+                               if (ChatSession* session = byKey(key))
+                                   showStored(*session, std::move(path));
+                               else if (!path)
+                                   emit storeFailed(sentenceOf(path.error()));
+                           });
+    emit stateChanged();
+    return true;
 }
 
 // ---- answers that were cut off ----

@@ -2,6 +2,8 @@
 #include "ui/models/search_model.h"
 
 #include <QPointer>
+#include <algorithm>
+#include <limits>
 
 #include "ui/models/chat_words.h"
 
@@ -9,6 +11,7 @@ namespace kvscope::ui {
 namespace {
 
 constexpr int kPauseMs = 60;
+constexpr int kMoreTimes = 8;
 
 /// Folded text, and for each of its characters the place in the text that it came from.
 struct Folded {
@@ -67,11 +70,13 @@ void SearchModel::setQuery(const QString& query) {
     if (wanted == m_query)
         return;
     m_query = wanted;
+    m_mostHits = kFirstHits;
     if (m_query.isEmpty()) {
         m_pause.stop();
         m_answered = ++m_asked; // whatever is still under way comes too late
         beginResetModel();
         m_hits.clear();
+        m_conversations = 0;
         m_problem.clear();
         endResetModel();
     } else {
@@ -88,16 +93,26 @@ void SearchModel::refresh() {
     m_pause.start();
 }
 
+void SearchModel::showMore() {
+    if (!more())
+        return;
+    m_mostHits = m_mostHits > std::numeric_limits<int>::max() / kMoreTimes ? std::numeric_limits<int>::max()
+                                                                           : m_mostHits * kMoreTimes;
+    ++m_asked;
+    ask();
+}
+
 void SearchModel::ask() {
     if (!m_source)
         return;
-    m_source(m_query, [self = QPointer<SearchModel>(this), number = m_asked](Result<std::vector<SearchHit>> hits) {
+    m_source(m_query, m_mostHits, [self = QPointer<SearchModel>(this), number = m_asked](Result<Found> found) {
         if (!self || number != self->m_asked)
             return;
         self->m_answered = number;
         self->beginResetModel();
-        self->m_hits = hits ? std::move(*hits) : std::vector<SearchHit>();
-        self->m_problem = hits ? QString() : QString::fromStdString(hits.error().message);
+        self->m_hits = found ? std::move(found->hits) : std::vector<SearchHit>();
+        self->m_conversations = found ? std::max(found->conversations, std::int64_t(self->m_hits.size())) : 0;
+        self->m_problem = found ? QString() : QString::fromStdString(found.error().message);
         self->endResetModel();
         emit self->changed();
     });

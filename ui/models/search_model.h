@@ -31,9 +31,15 @@ std::vector<std::pair<qsizetype, qsizetype>> foundRanges(const QString& text, co
 class SearchModel final : public QAbstractListModel {
     Q_OBJECT
 public:
-    using Answer = std::function<void(Result<std::vector<SearchHit>>)>;
-    /// Asks for conversations whose title or messages contain the text; answers later on the GUI thread.
-    using Source = std::function<void(const QString& query, Answer answer)>;
+    struct Found {
+        std::vector<SearchHit> hits;
+        std::int64_t conversations = 0; ///< all that contain it; `hits` has the first of them
+    };
+    using Answer = std::function<void(Result<Found>)>;
+    /// Asks for conversations whose title, messages or attachments contain the text, at most `mostHits` of them;
+    /// answers later on the GUI thread.
+    using Source = std::function<void(const QString& query, int mostHits, Answer answer)>;
+    static constexpr int kFirstHits = 500;
     enum Role {
         ConversationRole = Qt::UserRole,
         MessageRole,
@@ -54,6 +60,11 @@ public:
     bool active() const { return !m_query.isEmpty(); }
     bool waiting() const { return m_asked != m_answered; }
     const QString& problem() const { return m_problem; } ///< a sentence, when the search failed
+    /// Conversations that were found; more than there are rows where not all are listed.
+    std::int64_t conversations() const { return m_conversations; }
+    bool more() const { return m_conversations > std::int64_t(m_hits.size()); }
+    /// Lists several times as many.
+    void showMore();
 
     int rowCount(const QModelIndex& parent = {}) const override;
     QVariant data(const QModelIndex& index, int role) const override;
@@ -68,6 +79,8 @@ private:
     std::function<qint64()> m_wallNow;
     QString m_query, m_problem;
     std::vector<SearchHit> m_hits;
+    std::int64_t m_conversations = 0;
+    int m_mostHits = kFirstHits;
     QTimer m_pause; ///< a fast typist asks once
     std::int64_t m_asked = 0, m_answered = 0;
 };

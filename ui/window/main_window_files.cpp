@@ -26,32 +26,25 @@ QString sentenceOf(const Error& error) {
     return QString::fromStdString(error.message);
 }
 
-/// The hits of one conversation become one row: the first of them, and how many there are.
-std::vector<SearchHit> rowsOf(const ChatStore::SearchResult& result, const ConversationListModel& list) {
-    std::vector<SearchHit> rows;
+SearchModel::Found rowsOf(const ChatStore::SearchResult& result, const ConversationListModel& list) {
+    SearchModel::Found found;
+    found.conversations = result.conversations;
     for (const ChatStore::SearchHit& hit : result.hits) {
-        if (!rows.empty() && rows.back().conversation == hit.conversation) {
-            ++rows.back().count;
-            if (rows.back().message == kNoId) { // found in the title: the text below it is worth more
-                rows.back().message = hit.message;
-                rows.back().snippet = hit.snippet;
-            }
-            continue;
-        }
         SearchHit row;
         row.conversation = hit.conversation;
         row.message = hit.message;
-        row.count = 1;
+        row.count = hit.count;
+        row.snippet = hit.message == kNoId ? QString() : hit.snippet;
+        row.title = hit.message == kNoId ? hit.snippet : QString();
         if (const Conversation* known = list.find(hit.conversation)) {
             row.title = known->title;
             row.updatedMs = known->updatedMs;
-            row.snippet = hit.message == kNoId ? known->preview : hit.snippet;
-        } else {
-            row.title = hit.snippet;
+            if (hit.message == kNoId)
+                row.snippet = known->preview;
         }
-        rows.push_back(std::move(row));
+        found.hits.push_back(std::move(row));
     }
-    return rows;
+    return found;
 }
 
 } // namespace
@@ -61,16 +54,17 @@ std::vector<SearchHit> rowsOf(const ChatStore::SearchResult& result, const Conve
 void MainWindow::connectStore() {
     if (!m_parts.store)
         return;
-    m_search->setSource([this](const QString& query, SearchModel::Answer answer) {
-        m_parts.store->search(query, [self = QPointer<MainWindow>(this),
-                                      answer = std::move(answer)](Result<ChatStore::SearchResult> result) {
-            if (!self)
-                return;
-            if (!result)
-                answer(tl::unexpected(result.error()));
-            else if (!result->superseded)
-                answer(rowsOf(*result, *self->m_parts.chat.conversations()));
-        });
+    m_search->setSource([this](const QString& query, int mostHits, SearchModel::Answer answer) {
+        m_parts.store->search(
+            query, mostHits,
+            [self = QPointer<MainWindow>(this), answer = std::move(answer)](Result<ChatStore::SearchResult> result) {
+                if (!self)
+                    return;
+                if (!result)
+                    answer(tl::unexpected(result.error()));
+                else if (!result->superseded)
+                    answer(rowsOf(*result, *self->m_parts.chat.conversations()));
+            });
     });
     connect(m_chatPanel, &ChatPanel::draftChanged, this,
             [this](qint64 id, const Draft& draft) { m_parts.store->saveDraft(id, draft.text, draft.attachments); });

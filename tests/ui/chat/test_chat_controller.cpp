@@ -81,7 +81,7 @@ private slots:
         b.store.failNext({ErrorCode::Full, "The disk is full."});
         b.store.settleAll();
         QCOMPARE(failed.size(), 1);
-        QCOMPARE(failed[0][0].toString(), QStringLiteral("precious"));
+        QCOMPARE(failed[0][0].value<Draft>().text, QStringLiteral("precious"));
         QCOMPARE(failed[0][1].toString(), QStringLiteral("The disk is full."));
         QCOMPARE(b.chat.messages()->size(), 0);
         QCOMPARE(b.source.submitted.size(), std::size_t(0));

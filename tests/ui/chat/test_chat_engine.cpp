@@ -263,6 +263,36 @@ private slots:
         QCOMPARE(c.chat.current().conversation.title, QStringLiteral("Off"));
     }
 
+    void anotherModelReadsTheTextAndNotTheIds() {
+        const std::string other = scripted("other", "Uno dos tres cuatro cinco seis siete.");
+        const auto given = [](EngineChat& c, std::size_t message) {
+            return std::get<api::DialogPrompt>(c.source.submitted.back().prompt).messages[message];
+        };
+        EngineChat c(m_model);
+        const ChatMessage first = c.ask(QStringLiteral("Hi"));
+        QVERIFY(!first.tokens.empty());
+        const auto use = [&](const std::string& model) {
+            c.config.modelPath = model;
+            c.source.load(c.config);
+            c.drain();
+            QVERIFY(c.chat.canSend());
+        };
+        use(other);
+        const ChatMessage second = c.ask(QStringLiteral("More"));
+        QCOMPARE(QString::fromStdString(given(c, 1).content), first.text);
+        QVERIFY(given(c, 1).tokens.empty()); // they are of the other's tokenizer
+        QCOMPARE(second.model, QString::fromStdString(other));
+        QVERIFY2(second.text.startsWith(QStringLiteral("Uno")), qPrintable(second.text));
+        QCOMPARE(second.receipt->cache.reusedTokens, std::int64_t(0));
+        use(m_model);
+        const ChatMessage third = c.ask(QStringLiteral("And again"));
+        QCOMPARE(given(c, 1).tokens, first.tokens); // its own are read as they were drawn
+        QVERIFY(given(c, 3).tokens.empty());
+        QVERIFY2(third.text.startsWith(QStringLiteral("One")), qPrintable(third.text));
+        QCOMPARE(c.rows().at(1).model, QString::fromStdString(m_model));
+        QCOMPARE(c.rows().at(3).model, QString::fromStdString(other));
+    }
+
     void whatDoesNotFitIsNotSent() {
         EngineChat c(m_model, 64, 256);
         QSignalSpy asked(&c.chat, &ChatController::overLong);
@@ -283,7 +313,7 @@ private slots:
         QVERIFY(choice->larger->poolBytes > 0);
         // Shortened by what it said, it fits; by one less, it does not.
         const auto shortened = int(choice->shortenBy());
-        QCOMPARE(c.chat.takeTooLong(), text);
+        QCOMPARE(c.chat.takeTooLong().message.text, text);
         QVERIFY(c.chat.send(text.mid(shortened - 1)));
         c.finish();
         QVERIFY(c.chat.tooLong());
@@ -302,7 +332,7 @@ private slots:
         c.chat.stop();
         c.finish();
         QCOMPARE(back.size(), 1);
-        QCOMPARE(back[0][0].toString().size(), 250);
+        QCOMPARE(back[0][0].value<Draft>().text.size(), 250);
         QCOMPARE(c.rows().size(), 0);
         QVERIFY(c.chat.canSend());
     }

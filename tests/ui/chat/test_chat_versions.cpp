@@ -366,11 +366,11 @@ private slots:
         b.chat.send("Hi");
         b.store.settleAll();
         QVERIFY(b.chat.queueMessage("firts"));
-        QCOMPARE(b.chat.takeQueued(), QStringLiteral("firts")); // to edit it
+        QCOMPARE(b.chat.takeQueued().text, QStringLiteral("firts")); // to edit it
         QVERIFY(b.chat.queueMessage("first"));
         QVERIFY(b.chat.queueMessage("second")); // replaces it
         b.answer("one");
-        QCOMPARE(b.chat.queued(), QString());
+        QVERIFY(b.chat.queued().isEmpty());
         QCOMPARE(b.dialog(), QStringLiteral("u:Hi | a:one | u:second"));
         b.chat.queueMessage("third");
         b.chat.newConversation(); // it is sent although its chat is not shown
@@ -386,7 +386,7 @@ private slots:
         b.chat.queueMessage("second");
         b.answer("", {}, api::FinishReason::Error);
         QCOMPARE(failed.size(), 1);
-        QCOMPARE(failed[0][0].toString(), QStringLiteral("second"));
+        QCOMPARE(failed[0][0].value<Draft>().text, QStringLiteral("second"));
         QCOMPARE(b.source.submitted.size(), std::size_t(1));
     }
 };

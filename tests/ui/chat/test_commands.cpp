@@ -12,6 +12,7 @@
 #include "ui/models/conversation_list_model.h"
 #include "ui/models/palette_model.h"
 #include "ui/models/search_model.h"
+#include "ui/widgets/button.h"
 #include "ui/widgets/line_edit.h"
 #include "ui/window/command_palette.h"
 
@@ -185,13 +186,14 @@ private slots:
     void searchTakesTheLatestAnswer() {
         SearchModel model([] { return qint64(0); });
         std::vector<std::pair<QString, SearchModel::Answer>> asked;
-        model.setSource(
-            [&](const QString& query, SearchModel::Answer answer) { asked.emplace_back(query, std::move(answer)); });
+        model.setSource([&](const QString& query, int, SearchModel::Answer answer) {
+            asked.emplace_back(query, std::move(answer));
+        });
         const auto hit = [](ConversationId id, const char* title) {
             SearchHit h;
             h.conversation = id;
             h.title = QLatin1StringView(title);
-            return std::vector<SearchHit>{h};
+            return SearchModel::Found{{h}, 1};
         };
         model.setQuery(QStringLiteral("a"));
         QTRY_COMPARE(asked.size(), std::size_t(1));
@@ -213,17 +215,50 @@ private slots:
         QCOMPARE(model.problem(), QStringLiteral("The database cannot be read."));
     }
 
+    void moreHitsAreSaidAndListed() {
+        Stage stage;
+        SearchModel search([] { return qint64(0); });
+        std::vector<int> most;
+        search.setSource([&](const QString&, int mostHits, SearchModel::Answer answer) {
+            most.push_back(mostHits);
+            SearchModel::Found found;
+            found.conversations = 1234;
+            for (int i = 0; i < std::min(mostHits, 1234); ++i) {
+                SearchHit hit;
+                hit.conversation = i + 1;
+                hit.title = QStringLiteral("chat %1").arg(i);
+                found.hits.push_back(hit);
+            }
+            answer(found);
+        });
+        ConversationPanel panel(&stage.list, &search, m_theme);
+        panel.resize(248, 600);
+        panel.show();
+        QVERIFY(!panel.moreButton()->isVisible());
+        panel.focusSearch();
+        QTest::keyClicks(panel.searchField(), QStringLiteral("chat"));
+        QTRY_COMPARE(search.rowCount(), 500);
+        QVERIFY(panel.moreButton()->isVisible());
+        QVERIFY2(panel.moreButton()->text().contains(QStringLiteral("500 of 1,234")),
+                 qPrintable(panel.moreButton()->text()));
+        panel.moreButton()->click();
+        QCOMPARE(search.rowCount(), 1234);
+        QVERIFY(!panel.moreButton()->isVisible() && most.back() > 1234);
+        QTest::keyClicks(panel.searchField(), QStringLiteral("s")); // another search begins small again
+        QTRY_COMPARE(most.back(), 500);
+    }
+
     void searchByKeyboard() {
         Stage stage;
         SearchModel search([] { return qint64(0); });
-        search.setSource([](const QString& query, SearchModel::Answer answer) {
+        search.setSource([](const QString& query, int, SearchModel::Answer answer) {
             SearchHit hit;
             hit.conversation = 2;
             hit.message = 17;
             hit.title = QStringLiteral("Refactor the tokenizer");
             hit.snippet = QStringLiteral("take the mutex only for the merge table");
             hit.count = 4;
-            answer(hit.snippet.contains(query) ? std::vector<SearchHit>{hit} : std::vector<SearchHit>{});
+            answer(hit.snippet.contains(query) ? SearchModel::Found{{hit}, 1} : SearchModel::Found{});
         });
         ConversationPanel panel(&stage.list, &search, m_theme);
         panel.resize(248, 600);
