@@ -203,20 +203,24 @@ private slots:
         for (const Message& message : before->messages)
             all.push_back(*f.chats->removeMessage(f.chat, message.id));
         QVERIFY(f.chats->load(f.chat)->messages.empty());
-        QCOMPARE(f.chats->restoreMessage(all.back()).error().code, ErrorCode::NotFound); // its parent is gone
         for (auto removed = all.rbegin(); removed != all.rend(); ++removed)
             (void)f.chats->restoreMessage(*removed);
         for (const RemovedMessage& removed : all)
             (void)f.chats->restoreMessage(removed);
         QCOMPARE(f.chats->load(f.chat)->messages.size(), before->messages.size());
         QVERIFY(f.sound());
+        const auto below = f.chats->removeMessage(f.chat, edited->answer->id);
+        const auto above = f.chats->removeMessage(f.chat, edited->user.id);
+        QCOMPARE(f.chats->restoreMessage(*below).error().code, ErrorCode::NotFound); // first the one before it
+        QVERIFY(f.chats->restoreMessage(*above) && f.chats->restoreMessage(*below));
         // What came since stays, behind the versions that were there.
         const auto removed = f.chats->removeMessage(f.chat, first.answer->id);
         f.again(first.user.id, "since");
         QVERIFY(f.chats->restoreMessage(*removed));
         QVERIFY(f.sound());
         std::string last;
-        for (const Message& m : f.chats->load(f.chat)->messages)
+        const auto now = f.chats->load(f.chat);
+        for (const Message& m : now->messages)
             if (m.parent == first.user.id && m.sibling == 2)
                 last = m.text;
         QCOMPARE(last, std::string("since"));

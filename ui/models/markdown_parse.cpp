@@ -4,6 +4,7 @@
 // up itself (line ends, indentation) lies elsewhere.
 #include <md4c.h>
 
+#include <QHash>
 #include <QTextDocumentFragment>
 #include <algorithm>
 #include <array>
@@ -32,9 +33,17 @@ QString entity(QByteArrayView text) {
         const char32_t one = character ? char32_t(code) : U'\ufffd';
         return QString::fromUcs4(&one, 1);
     }
+    // Asking Qt costs as much as a paragraph, and an answer may be full of them.
+    constexpr qsizetype kMostKept = 4096;
+    thread_local QHash<QByteArray, QString> known;
+    const QByteArray key = text.toByteArray();
+    if (const auto found = known.constFind(key); found != known.constEnd())
+        return *found;
+    if (known.size() >= kMostKept)
+        known.clear();
     const QString name = QString::fromUtf8(text);
     const QString shown = QTextDocumentFragment::fromHtml(name).toPlainText();
-    return shown.isEmpty() ? name : shown;
+    return known.insert(key, shown.isEmpty() ? name : shown).value();
 }
 
 class Builder {
@@ -89,9 +98,8 @@ private:
         closeLeaf();
         m_block = Block{};
         m_block.kind = kind;
-        m_block.containers = m_containers;
-        if (m_block.containers.size() > Block::kDeepest)
-            m_block.containers.resize(Block::kDeepest);
+        const auto depth = std::min<std::size_t>(m_containers.size(), Block::kDeepest);
+        m_block.containers.assign(m_containers.begin(), m_containers.begin() + std::ptrdiff_t(depth));
         m_block.marker = std::exchange(m_marker, {});
         m_block.task = std::exchange(m_task, Task::None);
         m_block.source = {m_last, m_last};

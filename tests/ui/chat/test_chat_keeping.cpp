@@ -77,11 +77,13 @@ struct Stage {
         store.settleAll();
     }
     void choose(const QString& word) {
-        for (QAbstractButton* button : composer().overlong()->findChildren<QAbstractButton*>())
-            if (button->isVisible() && button->text().contains(word)) {
-                button->click();
-                return;
-            }
+        const auto buttons = composer().overlong()->findChildren<QAbstractButton*>();
+        for (QAbstractButton* row : buttons)
+            if (row->isCheckable() && row->text().contains(word))
+                row->click();
+        for (QAbstractButton* button : buttons)
+            if (!button->isCheckable() && button->text().contains(word)) // it names the choice
+                return button->click();
         QFAIL(qPrintable(QStringLiteral("no choice ") + word));
     }
 };

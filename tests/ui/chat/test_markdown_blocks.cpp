@@ -230,6 +230,20 @@ private slots:
             QVERIFY2(!mayOpen(QString::fromUtf8(bad)), bad);
     }
 
+    /// Nests and entities without end cost time that grows with their number, and not with its square.
+    void nestsAndEntitiesWithoutEnd() {
+        const int deep = 60'000;
+        const std::vector<Block> nested = parseMarkdown(QStringLiteral("+ ").repeated(deep) + u'a').blocks;
+        QVERIFY(nested.size() >= std::size_t(deep));
+        for (const Block& block : nested)
+            QVERIFY(block.containers.size() <= std::size_t(Block::kDeepest));
+        QCOMPARE(nested.back().text, QStringLiteral("a"));
+        const int many = 200'000;
+        const std::vector<Block> entities = parseMarkdown(QStringLiteral("&amp;&zzz;").repeated(many)).blocks;
+        QCOMPARE(entities.size(), std::size_t(1));
+        QCOMPARE(entities[0].text, QStringLiteral("&&zzz;").repeated(many));
+    }
+
     /// Whatever a model writes: positions stay within the text and ascend.
     void hostileTextKeepsItsPlaces() {
         QRandomGenerator random(7);

@@ -2,6 +2,7 @@
 //
 // The chat side over the real database: what is kept over a restart, another database, files of conversations. And the
 // program where its data folder is not to be had.
+#include <QAbstractButton>
 #include <QSignalSpy>
 #include <QTest>
 #include <fstream>
