@@ -331,24 +331,24 @@ private slots:
         std::string ones = "[";
         for (int i = 0; i < 400'000; ++i)
             ones += "1,";
-        auto outcome = a.take(ones + R"({"messages":[{"role":"user","content":"kept"}]}])");
+        auto outcome = a.take(ones + "{\"messages\":[{\"role\":\"user\",\"content\":\"kept\"}]}]");
         QCOMPARE(outcome.added, 1);
         QCOMPARE(outcome.report.skippedCount, std::int64_t(400'000));
         QCOMPARE(outcome.report.skipped.size(), kMostSkippedTold);
-        outcome = a.take(R"({"messages":)" + ones + R"({"role":"user","content":"kept too"}]})");
+        outcome = a.take("{\"messages\":" + ones + "{\"role\":\"user\",\"content\":\"kept too\"}]}");
         QCOMPARE(outcome.added, 1);
         QCOMPARE(outcome.report.skippedCount, std::int64_t(400'000));
         QCOMPARE(outcome.report.skipped.size(), kMostSkippedTold);
         // Where a word should stand there is a deep nest.
         const std::string nest = std::string(300'000, '[') + std::string(300'000, ']');
-        QVERIFY(a.take(R"({"format":)" + nest + R"(,"conversations":[]})").added == 0);
-        QVERIFY(a.take(R"({"format":"kvscope-chats","version":)" + nest + R"(,"conversations":[]})").error);
+        QVERIFY(a.take("{\"format\":" + nest + ",\"conversations\":[]}").added == 0);
+        QVERIFY(a.take("{\"format\":\"kvscope-chats\",\"version\":" + nest + ",\"conversations\":[]}").error);
         a.database->handle().exec("PRAGMA synchronous = OFF"); // of what is read, not of the disk
         // A thousand chats of one age: each is compared with a few, and none is taken for another.
         std::string lines;
         for (int i = 0; i < 1000; ++i)
-            lines += R"({"created":1700000000,"messages":[{"role":"user","content":"number )" + std::to_string(i) +
-                     "\"}]}\n";
+            lines += "{\"created\":1700000000,\"messages\":[{\"role\":\"user\",\"content\":\"number " +
+                     std::to_string(i) + "\"}]}\n";
         QCOMPARE(a.take(lines).added, 1000);
         QCOMPARE(a.take(lines).there, 1000);
     }
