@@ -163,10 +163,12 @@ void readMapping(const json& value, Collector& collector, ConversationContent& c
     const json& mapping = value["mapping"];
     std::vector<std::pair<std::string, MessageId>> open; // nodes to visit with the message before them
     std::unordered_set<std::string> seen;
-    for (const auto& [id, node] : mapping.items())
-        if (const std::string parent = node.is_object() ? textAt(node, {"parent"}) : id;
-            parent.empty() || !mapping.contains(parent)) // the first one, or one whose beginning is not in the file
-            open.emplace_back(id, MessageId());
+    for (const bool whole : {true, false}) // first those that begin, then those whose beginning is not in the file
+        for (const auto& [id, node] : mapping.items()) {
+            const std::string parent = node.is_object() ? textAt(node, {"parent"}) : id;
+            if (whole ? parent.empty() : !parent.empty() && !mapping.contains(parent))
+                open.emplace_back(id, MessageId());
+        }
     std::reverse(open.begin(), open.end());
     const std::string current = textAt(value, {"current_node"});
     while (!open.empty()) {
