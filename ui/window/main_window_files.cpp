@@ -104,8 +104,9 @@ void MainWindow::showPendingHit() {
         if (hit.message == kNoId || message.id != hit.message)
             continue;
         const auto ranges = foundRanges(message.text, hit.query);
-        if (!ranges.empty())
-            m_chatPanel->view()->setLitText(row, {int(ranges.front().first), int(ranges.front().second)});
+        // Found in what is attached, the message is shown and nothing of its text is lit.
+        m_chatPanel->view()->setLitText(
+            row, ranges.empty() ? TextRange{} : TextRange{int(ranges.front().first), int(ranges.front().second)});
         return;
     }
     if (hit.message == kNoId || hit.asked || !m_parts.chat.canChange())
