@@ -72,6 +72,7 @@ public:
             computed = std::max(computed, now - m_lastPing);
             m_lastPing = now;
             waiting = false;
+            ++answered;
             return true;
         }
         if (event->type() == QEvent::Paint && receiver == keyTarget)
@@ -91,12 +92,14 @@ public:
     }
     void restart() {
         longest = computed = 0;
+        answered = 0;
         m_lastPing = threadMs();
     }
 
     std::atomic<bool> waiting{false}; ///< for a ping to be answered
     std::atomic<double> pinged{0};
     double longest = 0, computed = 0; ///< between ping and answer; by this thread from answer to answer
+    int answered = 0;
     QObject *keyReceiver = nullptr, *keyTarget = nullptr;
     std::atomic<double> keyPosted{0}; ///< 0 = no key is under way
     bool keyHandled = false;
@@ -166,6 +169,7 @@ void fill(const std::string& path) {
         content.conversation.title = chat == kChats ? "long" : words(random, 4) + std::to_string(chat);
         content.conversation.updated = now += 1000;
         const int count = chat == kChats ? kLong : kMessagesEach;
+        content.conversation.activeLeaf = store::MessageId(count);
         for (int i = 1; i <= count; ++i) {
             store::Message message;
             message.id = store::MessageId(i);
@@ -312,8 +316,9 @@ private:
         m_application.restart();
         timer.start();
         act();
+        const int before = m_application.answered;
         double arrived = -1;
-        while (timer.elapsed() < atLeastMs || (until && arrived < 0)) {
+        while (timer.elapsed() < atLeastMs || (until && arrived < 0) || m_application.answered < before + 3) {
             if (until && arrived < 0 && until())
                 arrived = double(timer.nsecsElapsed()) * 1e-6;
             if (timer.elapsed() > 60'000)
