@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -150,8 +151,18 @@ private:
     std::vector<std::int64_t> m_lengths; ///< the longest that each line so far may become
 };
 
-/// Run `number` of a matrix: every value of every choice comes up evenly, every pair of values often.
-inline MatrixWay matrixWay(const MatrixModel& model, unsigned number) {
+/// The instruction sets of this machine, the plainest first.
+inline std::vector<kernels::Isa> supportedIsas() {
+    std::vector<kernels::Isa> sets;
+    for (const auto isa : {kernels::Isa::Portable, kernels::Isa::Avx2, kernels::Isa::Avx512})
+        if (kernels::cpuSupports(isa))
+            sets.push_back(isa);
+    return sets;
+}
+
+/// Run `number` of a matrix: every value of every choice comes up evenly, every pair of values often. `isa`: instead of
+/// one after the other.
+inline MatrixWay matrixWay(const MatrixModel& model, unsigned number, std::optional<kernels::Isa> isa = {}) {
     std::mt19937 random(number * 7919u + 1);
     const auto pick = [&](auto... values) {
         const int list[] = {values...};
@@ -160,11 +171,8 @@ inline MatrixWay matrixWay(const MatrixModel& model, unsigned number) {
     MatrixWay way;
     api::EngineConfig& c = way.config;
     c.modelPath = model.path;
-    std::vector<kernels::Isa> sets;
-    for (const auto isa : {kernels::Isa::Portable, kernels::Isa::Avx2, kernels::Isa::Avx512})
-        if (kernels::cpuSupports(isa))
-            sets.push_back(isa);
-    c.isa = sets[number % sets.size()];
+    const std::vector<kernels::Isa> sets = supportedIsas();
+    c.isa = isa.value_or(sets[number % sets.size()]);
     c.floatActivations = pick(0, 0, 1) == 1;
     c.threads = pick(1, 1, 2); // more than there are cores would mostly wait
     c.blockSize = pick(8, 16, 32, 64);
