@@ -8,6 +8,7 @@
 #include <QPlainTextEdit>
 #include <QVBoxLayout>
 
+#include "ui/chat/literal_font.h"
 #include "ui/chat/message_paint.h"
 #include "ui/widgets/button.h"
 
@@ -76,7 +77,7 @@ TemplateBanner::TemplateBanner(const Theme& theme, QWidget* parent)
     m_previewTitle->setObjectName(QStringLiteral("quiet"));
     column->addWidget(m_previewTitle);
     m_preview->setReadOnly(true);
-    m_preview->setFont(monoFont(TextRole::Table));
+    m_preview->setFont(literalFont(TextRole::Table));
     m_preview->setLineWrapMode(QPlainTextEdit::WidgetWidth);
     m_preview->setFixedHeight(kPreviewLines * lineHeight(TextRole::Table) + 12);
     m_preview->setAccessibleName(tr("Rendered prompt"));

@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "ui/chat/literal_font.h"
 #include "ui/models/format.h"
 
 namespace kvscope::ui {
@@ -81,7 +82,7 @@ QVariant PromptTokensModel::data(const QModelIndex& index, int role) const {
     if (role == Qt::TextAlignmentRole && index.column() <= Id)
         return int(Qt::AlignRight | Qt::AlignVCenter);
     if (role == Qt::FontRole)
-        return index.column() == Text ? monoFont(TextRole::Table) : figureFont(TextRole::Table);
+        return index.column() == Text ? literalFont(TextRole::Table) : figureFont(TextRole::Table);
     if (role == Qt::ForegroundRole)
         return token.special ? m_theme.accent : index.column() == Text ? m_theme.text1 : m_theme.text2;
     return {};

@@ -2,8 +2,11 @@
 //
 // What the window says about templates that are not the file's own, and the view of a prompt's tokens.
 #include <QAbstractButton>
+#include <QGlyphRun>
+#include <QPlainTextEdit>
 #include <QSignalSpy>
 #include <QTest>
+#include <QTextLayout>
 
 #include "ui/chat/template_banner.h"
 #include "ui/chat/token_view.h"
@@ -24,6 +27,30 @@ api::PromptTokensEvent prompt(std::vector<TokenId> ids) {
         event.tokens.push_back({id, id == 1 ? "<s>" : " a\n", id == 1});
     event.messageRanges = {{1, 2}};
     return event;
+}
+
+/// The glyphs that a text is drawn with.
+QList<quint32> glyphs(const QString& text, const QFont& font) {
+    QTextLayout layout(text, font);
+    layout.beginLayout();
+    layout.createLine();
+    layout.endLayout();
+    QList<quint32> indexes;
+    for (const QGlyphRun& run : layout.glyphRuns())
+        indexes += run.glyphIndexes();
+    return indexes;
+}
+
+/// Whether each character of what control tokens are written with is drawn as itself.
+bool drawsLiterally(const QFont& font) {
+    for (const char* text : {"<|im_end|>", "!=", "</s>", "->", "[|", "<!--"}) {
+        QList<quint32> single;
+        for (const QChar c : QString::fromLatin1(text))
+            single += glyphs(QString(c), font);
+        if (glyphs(QString::fromLatin1(text), font) != single)
+            return false;
+    }
+    return true;
 }
 
 } // namespace
@@ -92,6 +119,20 @@ private slots:
         QCOMPARE(shown(1, PromptTokensModel::Text), QStringLiteral("·a↵"));
         QCOMPARE(shown(1, PromptTokensModel::What), QStringLiteral("message 1"));
         QCOMPARE(shown(2, PromptTokensModel::What), QStringLiteral("template"));
+    }
+
+    void whatIsReadCharacterByCharacterIsDrawnSo() {
+        const Theme theme = Theme::load(ThemeKind::Dark);
+        if (drawsLiterally(monoFont(TextRole::Table)))
+            qInfo("The font here joins no signs.");
+        TemplateBanner banner(theme);
+        banner.setTemplate(guessed("There is no chat template in this file."), true);
+        auto* preview = banner.findChild<QPlainTextEdit*>();
+        QVERIFY(preview != nullptr && drawsLiterally(preview->font()));
+        TokenView view(theme, nullptr);
+        view.setTokens(prompt({1}));
+        const PromptTokensModel& tokens = view.tokens();
+        QVERIFY(drawsLiterally(tokens.data(tokens.index(0, PromptTokensModel::Text), Qt::FontRole).value<QFont>()));
     }
 
     void theTokenViewSaysWhatFailed() {
