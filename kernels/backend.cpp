@@ -15,17 +15,4 @@ const char* isaName(Isa isa) {
     return "unknown";
 }
 
-namespace {
-std::size_t kvElementBytes(DType type) {
-    return type == DType::F32 ? 4 : 2;
-}
-} // namespace
-
-std::size_t KvLayout::bytesPerBlock() const {
-    const std::size_t perHead = static_cast<std::size_t>(headDimK) * kvElementBytes(dtypeK) +
-                                static_cast<std::size_t>(headDimV) * kvElementBytes(dtypeV);
-    return static_cast<std::size_t>(layers) * static_cast<std::size_t>(blockSize) * static_cast<std::size_t>(kvHeads) *
-           perHead;
-}
-
 } // namespace kvscope::kernels

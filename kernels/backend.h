@@ -18,6 +18,8 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/kv_layout.h"
+
 namespace kvscope::kernels {
 
 /// Element types as in GGUF (values are ggml type ids, so a file's number maps one to one).
@@ -40,20 +42,6 @@ struct WeightDesc {
     std::int64_t cols = 0; ///< in features (ne0), contiguous
     const std::byte* data = nullptr;
     std::size_t bytes = 0;
-};
-
-/// Shape of the KV cache. Layout inside backend memory is the backend's own business; its version is `kvLayoutVersion`.
-struct KvLayout {
-    std::int32_t layers = 0;
-    std::int32_t kvHeads = 0;
-    std::int32_t headDimK = 0;
-    std::int32_t headDimV = 0;
-    std::int32_t blockSize = 16; ///< slots per block: 8, 16, 32 or 64 (divides the attention tile of 64)
-    std::int32_t numBlocks = 0;
-    DType dtypeK = DType::F16;
-    DType dtypeV = DType::F16;
-    /// bytes of one block over all layers = layers * blockSize * kvHeads * (headDimK * size(K) + headDimV * size(V))
-    std::size_t bytesPerBlock() const;
 };
 
 enum class RopeStyle {
@@ -154,6 +142,11 @@ struct StepInputs {
     std::span<const std::int32_t> tableStarts;     ///< (S+1) prefix sums into blockTables
     std::span<const std::int32_t> logitRows;       ///< (L) rows 0..T-1 whose logits are wanted
     std::span<const BlockCopy> copies;             ///< copy-on-write, done before anything is written
+    /// (S) with a quantized format, else empty. The tail slot of each sequence, all different: it holds the sequence's
+    /// block that has some but not all of its tokens, before the step, after it, or both. It can hold one: a sequence
+    /// whose first token of the step stands inside a block must not end inside a later one. Blocks that are full after
+    /// the step are quantized in it. Aborted: what the slot held before the step is still there.
+    std::span<const std::int32_t> tailSlots;
 };
 
 // ---- sampling: the pipeline's order is bias, penalties, mask, temperature, top-k, top-p, min-p ----
@@ -251,7 +244,7 @@ public:
     /// After await(Done): copy the raw logits of one logit row to `out` (vocab).
     virtual void readLogits(Ticket ticket, std::int32_t logitRow, std::span<float> out) = 0;
 
-    /// Reads or writes the K/V bytes of a block (for tests and, later, tiers and snapshots). (bytesPerBlock)
+    /// Reads or writes the sealed K/V bytes of a block (for tests and, later, tiers and snapshots). (bytesPerBlock)
     virtual void readBlock(std::int32_t block, std::span<std::byte> out) = 0;
     virtual void writeBlock(std::int32_t block, std::span<const std::byte> in) = 0;
 

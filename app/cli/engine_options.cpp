@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -28,11 +29,6 @@ struct UnbuiltOption {
 constexpr std::array kUnbuiltOptions = {
     UnbuiltOption{"--allocator", "paged"},
     UnbuiltOption{"--contiguous-reserve", ""},
-    UnbuiltOption{"--kv-cache-dtype", "auto,f16"},
-    UnbuiltOption{"--k-dtype", "auto,f16"},
-    UnbuiltOption{"--v-dtype", "auto,f16"},
-    UnbuiltOption{"--kv-rotation", "off"},
-    UnbuiltOption{"--kv-skip-layers", "0"},
     UnbuiltOption{"--eviction", "lru"},
     UnbuiltOption{"--window-policy", "stop"},
     UnbuiltOption{"--sinks", ""},
@@ -52,6 +48,19 @@ bool accepts(std::string_view list, std::string_view value) {
         list.remove_prefix(std::min(comma + 1, list.size()));
     }
     return false;
+}
+
+void addKvFormat(CLI::App& verb, EngineOptions& o, const std::string& group) {
+    const auto add = [&](CLI::Option* option) { option->capture_default_str()->group(group); };
+    add(verb.add_option("--kv-cache-dtype", o.kvCacheDtype,
+                        "Form of cached keys and values: auto (f16), f16, bf16, fp8, int8, int4, or k8v4: fp8 keys "
+                        "and int4 values"));
+    verb.add_option("--k-dtype", o.keyDtype, "Form of the keys alone: f16, bf16, fp8, int8, int4")->group(group);
+    verb.add_option("--v-dtype", o.valueDtype, "Form of the values alone")->group(group);
+    add(verb.add_option("--kv-rotation", o.kvRotation,
+                        "on: rotate (Hadamard) what is kept as int8 or int4, which costs a little time and makes it "
+                        "more exact"));
+    add(verb.add_option("--kv-skip-layers", o.kvSkipLayers, "The first and the last N layers stay f16"));
 }
 
 } // namespace
@@ -79,6 +88,7 @@ std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb) {
     add(verb.add_option("--gpu-memory-utilization", o->share,
                         "Share of available memory for the pool; 0 = min(25 %, 8 x max-model-len)"));
     add(verb.add_option("--max-model-len", o->maxModelLen, "Longest sequence in tokens; 0 = the model's context"));
+    addKvFormat(verb, *o, group);
     verb.add_flag("--no-enable-prefix-caching", o->noPrefixCaching, "Compute every prompt from its first token")
         ->group(group);
     add(verb.add_option("--max-num-seqs", o->maxSequences, "Most sequences in one step"));
@@ -136,6 +146,7 @@ api::EngineConfig EngineOptions::config() const {
     if (share != 0)
         c.memoryUtilization = share;
     c.maxModelLen = maxModelLen;
+    c.kvFormat = kvFormat();
     c.prefixCaching = !noPrefixCaching;
     c.maxSequences = maxSequences;
     c.maxBatchedTokens = maxBatchedTokens;
@@ -149,6 +160,39 @@ api::EngineConfig EngineOptions::config() const {
     if (auto ok = api::validate(c); !ok)
         throw UsageError(ok.error().message);
     return c;
+}
+
+kernels::KvFormat EngineOptions::kvFormat() const {
+    const auto both = kernels::kvFormatByName(kvCacheDtype);
+    if (!both)
+        throw UsageError("--kv-cache-dtype must be auto, f16, bf16, fp8, int8, int4 or k8v4.");
+    kernels::KvFormat format = *both;
+    const auto one = [](const char* option, const std::string& name, kernels::KvDType& type) {
+        if (name.empty() || name == "auto")
+            return;
+        const auto known = kernels::kvDTypeByName(name);
+        if (!known)
+            throw UsageError(std::string(option) + " must be f16, bf16, fp8, int8 or int4.");
+        type = *known;
+    };
+    one("--k-dtype", keyDtype, format.keys);
+    one("--v-dtype", valueDtype, format.values);
+    if (kvRotation != "on" && kvRotation != "off")
+        throw UsageError("--kv-rotation must be on or off.");
+    format.rotation = kvRotation == "on";
+    format.skipLayers = kvSkipLayers;
+    if (kvSkipLayers < 0)
+        throw UsageError("--kv-skip-layers must be at least 0.");
+    if (format.skipLayers > 0 && !format.quantized())
+        throw UsageError("--kv-skip-layers needs keys or values of fp8, int8 or int4.");
+    if (format.rotation && !format.rotatesKeys() && !format.rotatesValues())
+        throw UsageError("--kv-rotation on needs keys or values of int8 or int4.");
+    return format;
+}
+
+void printWarnings(const api::ModelInfo& model) {
+    for (const std::string& warning : model.warnings)
+        std::fprintf(stderr, "%s\n", warning.c_str());
 }
 
 CommandError EngineOptions::statsNotWritten() const {

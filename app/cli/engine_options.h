@@ -23,6 +23,11 @@ struct EngineOptions {
     std::uint64_t cacheBytes = 0;
     double share = 0;
     std::int64_t maxModelLen = 0;
+    std::string kvCacheDtype = "auto";
+    std::string keyDtype; ///< empty = as kvCacheDtype says
+    std::string valueDtype;
+    std::string kvRotation = "off";
+    int kvSkipLayers = 0;
     bool noPrefixCaching = false;
     int maxSequences = 16;
     int maxBatchedTokens = 0;
@@ -45,8 +50,12 @@ struct EngineOptions {
     void writeStats(const api::Engine& engine) const;
 
 private:
+    kernels::KvFormat kvFormat() const;
     CommandError statsNotWritten() const;
 };
+
+/// Sentences about choices that the model takes badly, to stderr.
+void printWarnings(const api::ModelInfo& model);
 
 /// Adds the options to a verb; the result lives as long as the verb's run function keeps it.
 std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb);

@@ -10,6 +10,7 @@
 #include "app/cli/generate_runner.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/json_input.h"
+#include "engine/base/figures.h"
 #include "engine/model/unicode.h"
 
 namespace kvscope::cli {
@@ -141,8 +142,15 @@ void printReadable(const GenerateResult& result, bool streamed) {
 }
 
 void printPool(const api::ModelInfo& model) {
-    std::fprintf(stderr, "%s, pool of %d blocks x %d tokens (%s)\n", model.backend.c_str(), model.numBlocks,
-                 model.blockSize, model.poolRule.c_str());
+    const std::string form = model.keyDtype == model.valueDtype
+                                 ? "keys and values " + model.keyDtype
+                                 : "keys " + model.keyDtype + ", values " + model.valueDtype;
+    std::fprintf(stderr, "%s, pool of %d blocks x %d tokens (%s), %s: %s a block", model.backend.c_str(),
+                 model.numBlocks, model.blockSize, model.poolRule.c_str(), form.c_str(),
+                 sizeText(model.bytesPerBlock).c_str());
+    if (model.tailBytes > 0)
+        std::fprintf(stderr, ", %s for those being filled", sizeText(model.tailBytes).c_str());
+    std::fprintf(stderr, "\n");
 }
 
 void printFigures(const api::Answer& a) {
@@ -188,6 +196,7 @@ int runGenerate(const Options& given) {
         interrupt.passOn();
         throw CommandError(ok.error());
     }
+    printWarnings(engine.model());
     int status = 0;
     bool poolPrinted = false;
     const auto give = [&](const GenerateResult& result) {

@@ -2,6 +2,8 @@
 #include <cstdio>
 
 #include "app/cli/command.h"
+#include "engine/api/pool_plan.h"
+#include "engine/exec/program_builder.h"
 #include "engine/model/inspect.h"
 
 namespace kvscope::cli {
@@ -28,6 +30,20 @@ void printReadable(const json& info) {
     }
 }
 
+/// Bytes of a token in each form that this program keeps keys and values in, at blocks of 16 tokens: a share of the
+/// scales is counted. A form that the model cannot have is left out.
+void addKvForms(const std::string& path, json& bytes) {
+    const auto summary = model::inspectModel(path);
+    if (!summary || summary->kv.empty())
+        return;
+    for (const char* name : {"f16", "bf16", "fp8", "int8", "k8v4", "int4"}) {
+        exec::KvChoice choice;
+        choice.format = *kernels::kvFormatByName(name);
+        if (const auto layout = exec::kvLayout(summary->kv, choice))
+            bytes[name] = api::bytesPerToken(*layout);
+    }
+}
+
 } // namespace
 
 Verb addInspect(CLI::App& app) {
@@ -41,7 +57,8 @@ Verb addInspect(CLI::App& app) {
     verb.app->add_option("file", options->path, "Model file (GGUF)")->required();
     verb.app->add_flag("--json", options->asJson, "JSON on standard output and nothing else");
     verb.run = [options] {
-        const json info = json::parse(valueOrThrow(model::inspectJson(options->path)));
+        json info = json::parse(valueOrThrow(model::inspectJson(options->path)));
+        addKvForms(options->path, info["kv_bytes_per_token"]);
         if (options->asJson)
             printJson(info);
         else

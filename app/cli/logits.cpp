@@ -190,6 +190,7 @@ int runLogits(const Options& o) {
         interrupt.passOn();
         throw CommandError(ok.error());
     }
+    printWarnings(engine.model());
     std::int64_t number = 0;
     for (const Result<Query>& query : queries) {
         if (interrupt.asked())

@@ -25,6 +25,8 @@ struct EngineConfig {
     /// min(25 % of available memory, 8 x max-model-len tokens).
     std::optional<double> memoryUtilization;
     std::int64_t maxModelLen = 0; ///< 0 = the model's own context length
+    /// Form of cached keys and values. Exactness holds for each form; answers of different forms differ.
+    kernels::KvFormat kvFormat;
     bool prefixCaching = true;
     std::int32_t maxSequences = 16; ///< max-num-seqs
     /// Token budget of a step. 0 = adaptive: on CPU the chunk is chosen so that a step takes at most 150 ms.

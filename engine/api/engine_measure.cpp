@@ -60,11 +60,12 @@ void Engine::Impl::planLarger(const Request& request, MeasuredEvent& out) const 
     larger.maxModelLen = std::max(m_info.maxModelLen, std::min(room, m_info.contextLength));
     PoolQuestion question;
     question.weightsBytes = m_info.weightsBytes;
-    question.bytesPerToken = m_info.kvBytesPerToken;
+    question.bytesPerBlock = m_info.bytesPerBlock;
+    question.tailBytes = m_info.tailBytes;
     question.contextLength = m_info.contextLength;
     const std::uint64_t beside = m_parts.availableMemory();
-    const std::uint64_t alone =
-        beside + m_info.weightsBytes + m_info.bytesPerBlock * static_cast<std::uint64_t>(m_info.numBlocks);
+    const std::uint64_t alone = beside + m_info.weightsBytes + m_info.tailBytes +
+                                m_info.bytesPerBlock * static_cast<std::uint64_t>(m_info.numBlocks);
     for (const bool unloadFirst : {false, true})
         for (const bool ownRule : {true, false}) {
             EngineConfig config = m_config;

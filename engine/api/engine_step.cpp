@@ -119,7 +119,8 @@ void Engine::Impl::flatten(const sched::StepPlan& plan) {
         const auto last = static_cast<std::int32_t>(item.to - item.from) - 1;
         if (item.samples && (m_logitOffsets.empty() || m_logitOffsets.back() != last))
             m_logitOffsets.push_back(last);
-        const std::int32_t first = runner.addSequence(item.tokens, item.from, item.blocks, m_logitOffsets);
+        const std::int32_t first =
+            runner.addSequence(item.tokens, item.from, item.blocks, m_logitOffsets, item.tailSlot);
         m_firstLogitRow.push_back(first);
         m_drawRow.push_back(item.samples ? first + static_cast<std::int32_t>(m_logitOffsets.size()) - 1 : -1);
     }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "engine/api/backend_reason.h"
+#include "engine/api/kv_warnings.h"
 #include "engine/exec/weight_loader.h"
 #include "engine/model/vocabulary_gguf.h"
 
@@ -50,6 +51,13 @@ std::uint64_t ropeHash(const kernels::Program& program) {
     return hash;
 }
 
+std::uint64_t parameterCount(const model::ModelFile& file) {
+    std::uint64_t count = 0;
+    for (const model::TensorInfo& tensor : file.tensors())
+        count += static_cast<std::uint64_t>(tensor.values());
+    return count;
+}
+
 Error backendError(const kernels::BackendError& error) {
     return {error.outOfMemory ? ErrorCode::OutOfMemory : ErrorCode::Unsupported, error.message};
 }
@@ -87,14 +95,20 @@ public:
     }
 
 private:
+    Result<kernels::KvLayout> layoutOf(std::int32_t numBlocks) const {
+        const EngineConfig& config = m_out->config;
+        return exec::kvLayout(model::kvShape(m_config),
+                              {config.kvFormat, config.blockSize, numBlocks, config.maxSequences});
+    }
+
     Result<void> readConfiguration(const model::ModelFile& file) {
         auto config = model::readModelConfig(file);
         if (!config)
             return tl::unexpected(config.error());
         m_config = std::move(*config);
-        auto bytes = exec::kvBytesPerToken(m_config);
-        if (!bytes)
-            return tl::unexpected(bytes.error());
+        auto layout = layoutOf(1);
+        if (!layout)
+            return tl::unexpected(layout.error());
         m_out->files = file.identities();
         ModelInfo& info = m_out->info;
         info.path = m_out->config.modelPath;
@@ -103,7 +117,12 @@ private:
         info.quantization = quantizationName(file);
         info.layers = m_config.layerCount();
         info.contextLength = m_config.contextLength;
-        info.kvBytesPerToken = *bytes;
+        info.kvBytesPerToken = bytesPerToken(*layout);
+        info.bytesPerBlock = layout->bytesPerBlock();
+        info.tailBytes = layout->bytesPerTail() * static_cast<std::uint64_t>(layout->tailSlots);
+        info.keyDtype = layout->format.keyName();
+        info.valueDtype = layout->format.valueName();
+        info.warnings = kvWarnings(*layout, info.architecture, parameterCount(file));
         for (const model::FileIdentity& shard : m_out->files)
             info.fileBytes += shard.bytes;
         return {};
@@ -126,7 +145,8 @@ private:
     Result<void> planMemory(const model::ModelFile& file) {
         PoolQuestion question;
         question.weightsBytes = file.tensorBytes();
-        question.bytesPerToken = m_out->info.kvBytesPerToken;
+        question.bytesPerBlock = m_out->info.bytesPerBlock;
+        question.tailBytes = m_out->info.tailBytes;
         question.contextLength = m_config.contextLength;
         question.availableBytes = m_context.availableBytes;
         auto plan = planPool(m_out->config, question);
@@ -137,7 +157,6 @@ private:
         info.maxModelLen = m_plan.maxModelLen;
         info.blockSize = m_out->config.blockSize;
         info.numBlocks = m_plan.budget.numBlocks;
-        info.bytesPerBlock = info.kvBytesPerToken * static_cast<std::uint64_t>(info.blockSize);
         info.poolRule = exec::kvBudgetRuleName(m_plan.budget.rule);
         info.maxSequences = m_out->config.maxSequences;
         return {};
@@ -166,7 +185,7 @@ private:
     }
 
     Result<void> makePool(const model::ModelFile&) {
-        auto layout = exec::kvLayout(m_config, m_out->config.blockSize, m_plan.budget.numBlocks);
+        auto layout = layoutOf(m_plan.budget.numBlocks);
         if (!layout)
             return tl::unexpected(layout.error());
         const auto made = m_out->backend->createKvCache(*layout);
@@ -192,7 +211,10 @@ private:
         cache.numBlocks = m_plan.budget.numBlocks;
         cache.blockSize = m_out->config.blockSize;
         cache.prefixCaching = m_out->config.prefixCaching;
+        cache.tailSlots = m_out->config.kvFormat.quantized() ? m_out->config.maxSequences : 0;
         cache.keys.modelFingerprint = m_out->info.fingerprint;
+        cache.keys.keyDtype = m_out->info.keyDtype;
+        cache.keys.valueDtype = m_out->info.valueDtype;
         cache.keys.layoutVersion = m_out->backend->kvLayoutVersion();
         cache.keys.ropeHash = m_ropeHash;
         m_out->cache = std::make_unique<kv::KvCache>(cache);

@@ -2,6 +2,7 @@
 #include "engine/api/model_probe.h"
 
 #include "engine/api/pool_plan.h"
+#include "engine/exec/program_builder.h"
 #include "engine/model/inspect.h"
 
 namespace kvscope::api {
@@ -17,17 +18,24 @@ Result<ModelProbe> probeModel(const std::string& path, const EngineConfig& confi
     probe.quantization = summary->quantization;
     probe.fileBytes = summary->fileBytes;
     probe.weightsBytes = summary->weightsBytes;
+    const auto layout = exec::kvLayout(summary->kv, {config.kvFormat, config.blockSize, 1, config.maxSequences});
+    // Of a model that this program cannot run, the size of f16 says more than nothing.
     probe.kvBytesPerToken =
-        model::kvBytesPerToken(summary->kv, model::TensorType::F16, model::TensorType::F16).value_or(0);
+        layout ? bytesPerToken(*layout)
+               : model::kvBytesPerToken(summary->kv, model::TensorType::F16, model::TensorType::F16).value_or(0);
     probe.contextLength = summary->contextLength.value_or(0);
     probe.availableBytes = availableBytes;
     if (!summary->runs) {
         probe.problem = summary->problems.empty() ? "This file cannot be run." : summary->problems.front();
         return probe;
     }
+    if (!layout) {
+        probe.problem = layout.error().message;
+        return probe;
+    }
     PoolQuestion question;
     question.weightsBytes = probe.weightsBytes;
-    question.bytesPerToken = probe.kvBytesPerToken;
+    askFor(question, *layout);
     question.contextLength = probe.contextLength;
     question.availableBytes = availableBytes;
     const auto plan = planPool(config, question);

@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/api/pool_plan.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/base/figures.h"
 
 namespace kvscope::api {
+
+std::uint64_t bytesPerToken(const kernels::KvLayout& layout) {
+    const auto slots = static_cast<std::uint64_t>(layout.blockSize);
+    return (layout.bytesPerBlock() + slots - 1) / slots;
+}
+
+void askFor(PoolQuestion& question, const kernels::KvLayout& layout) {
+    question.bytesPerBlock = layout.bytesPerBlock();
+    question.tailBytes = layout.bytesPerTail() * static_cast<std::uint64_t>(layout.tailSlots);
+}
 
 Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& question) {
     PoolPlan plan;
@@ -19,7 +30,8 @@ Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& questi
                                                 sizeText(question.availableBytes) +
                                                 " are available; close other programs or choose a smaller model.");
     exec::KvBudgetInputs inputs;
-    inputs.bytesPerToken = question.bytesPerToken;
+    inputs.bytesPerBlock = question.bytesPerBlock;
+    inputs.tailBytes = question.tailBytes;
     inputs.blockSize = config.blockSize;
     inputs.maxModelLen = plan.maxModelLen;
     inputs.numBlocks = config.numBlocks;
@@ -34,13 +46,14 @@ Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& questi
 }
 
 std::uint64_t smallestNeed(const EngineConfig& config, const PoolQuestion& question) {
-    const std::uint64_t block = question.bytesPerToken * static_cast<std::uint64_t>(config.blockSize);
+    const std::uint64_t least = question.bytesPerBlock + question.tailBytes;
     if (config.numBlocks > 0)
-        return question.weightsBytes + block * static_cast<std::uint64_t>(config.numBlocks);
+        return question.weightsBytes + question.tailBytes +
+               question.bytesPerBlock * static_cast<std::uint64_t>(config.numBlocks);
     if (config.kvCacheMemoryBytes > 0)
-        return question.weightsBytes + std::max<std::uint64_t>(block, config.kvCacheMemoryBytes);
+        return question.weightsBytes + std::max<std::uint64_t>(least, config.kvCacheMemoryBytes);
     const double share = config.memoryUtilization.value_or(exec::kDefaultShare);
-    return question.weightsBytes + static_cast<std::uint64_t>(std::ceil(static_cast<double>(block) / share));
+    return question.weightsBytes + static_cast<std::uint64_t>(std::ceil(static_cast<double>(least) / share));
 }
 
 } // namespace kvscope::api

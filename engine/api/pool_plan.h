@@ -5,16 +5,24 @@
 
 #include "engine/api/engine_config.h"
 #include "engine/exec/kv_budget.h"
+#include "kernels/kv_layout.h"
 
 namespace kvscope::api {
 
 /// What is known of a model before its weights are read.
 struct PoolQuestion {
-    std::uint64_t weightsBytes = 0; ///< of all tensors, as in the file
-    std::uint64_t bytesPerToken = 0;
+    std::uint64_t weightsBytes = 0;  ///< of all tensors, as in the file
+    std::uint64_t bytesPerBlock = 0; ///< sealed
+    std::uint64_t tailBytes = 0;     ///< of all tail slots
     std::int64_t contextLength = 0;
     std::uint64_t availableBytes = 0; ///< memory before the weights are loaded
 };
+
+/// K and V of all layers, the share of scales included; rounded up.
+std::uint64_t bytesPerToken(const kernels::KvLayout& layout);
+
+/// Both sizes of a pool from the layout it would have.
+void askFor(PoolQuestion& question, const kernels::KvLayout& layout);
 
 struct PoolPlan {
     exec::KvBudget budget;

@@ -137,6 +137,8 @@ std::string configurationJson(const EngineConfig& config, const ModelInfo& model
         {"max_long_partial_prefills", config.maxLongPartialPrefills},
         {"weights_bytes", model.weightsBytes},
         {"kv_bytes_per_token", model.kvBytesPerToken},
+        {"k_dtype", model.keyDtype},
+        {"v_dtype", model.valueDtype},
         {"load_ms", model.loadMs},
     };
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -78,6 +78,10 @@ struct ModelInfo {
     std::int64_t contextLength = 0, maxModelLen = 0;
     std::uint64_t weightsBytes = 0, fileBytes = 0;
     std::uint64_t kvBytesPerToken = 0, bytesPerBlock = 0;
+    std::uint64_t tailBytes = 0; ///< of the f16 blocks being filled, where the KV cache is quantized
+    /// "f16", "fp8_e4m3", "int4/rotated", ...: form of cached keys and values.
+    std::string keyDtype, valueDtype;
+    std::vector<std::string> warnings; ///< sentences about choices that the model takes badly
     std::int32_t blockSize = 0, numBlocks = 0, maxSequences = 0;
     std::string poolRule;         ///< what decided the number of blocks: "8 x max-model-len", "--num-blocks", ...
     std::string backend;          ///< "CPU, 2 threads, AVX-512 (VNNI)"

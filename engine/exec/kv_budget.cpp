@@ -18,14 +18,18 @@ struct Choice {
     KvBudgetRule rule;
 };
 
-Choice choose(const KvBudgetInputs& in, std::uint64_t bytesPerBlock) {
+Choice choose(const KvBudgetInputs& in) {
     const auto blocksIn = [&](double bytes) {
-        return static_cast<std::int64_t>(bytes / static_cast<double>(bytesPerBlock));
+        const double left = bytes - static_cast<double>(in.tailBytes);
+        return left > 0 ? static_cast<std::int64_t>(left / static_cast<double>(in.bytesPerBlock)) : std::int64_t(0);
     };
     if (in.numBlocks > 0)
         return {in.numBlocks, KvBudgetRule::NumBlocks};
     if (in.cacheBytes > 0)
-        return {static_cast<std::int64_t>(in.cacheBytes / bytesPerBlock), KvBudgetRule::CacheBytes};
+        return {in.cacheBytes > in.tailBytes
+                    ? static_cast<std::int64_t>((in.cacheBytes - in.tailBytes) / in.bytesPerBlock)
+                    : 0,
+                KvBudgetRule::CacheBytes};
     if (in.share)
         return {blocksIn(static_cast<double>(in.availableBytes) * *in.share), KvBudgetRule::Share};
     const std::int64_t quarter = blocksIn(static_cast<double>(in.availableBytes) * kDefaultShare);
@@ -53,17 +57,19 @@ const char* kvBudgetRuleName(KvBudgetRule rule) {
 }
 
 Result<KvBudget> planKvBudget(const KvBudgetInputs& in) {
-    if (in.bytesPerToken == 0 || in.blockSize <= 0 || in.maxModelLen <= 0)
+    if (in.bytesPerBlock == 0 || in.blockSize <= 0 || in.maxModelLen <= 0)
         return fail(ErrorCode::InvalidArgument,
                     "The size of the KV cache needs a block size and a model length above 0.");
     if (in.share && !(*in.share > 0 && *in.share <= 1))
         return fail(ErrorCode::InvalidArgument, "--gpu-memory-utilization must be above 0 and at most 1.");
-    const std::uint64_t bytesPerBlock = in.bytesPerToken * static_cast<std::uint64_t>(in.blockSize);
-    const Choice choice = choose(in, bytesPerBlock);
-    if (choice.blocks < 1)
-        return fail(ErrorCode::OutOfMemory, "Not even one KV block of " + sizeText(bytesPerBlock) +
+    const Choice choice = choose(in);
+    if (choice.blocks < 1) {
+        const std::string tails =
+            in.tailBytes > 0 ? " beside " + sizeText(in.tailBytes) + " for the blocks being filled" : std::string();
+        return fail(ErrorCode::OutOfMemory, "Not even one KV block of " + sizeText(in.bytesPerBlock) + tails +
                                                 " fits by the rule '" + kvBudgetRuleName(choice.rule) +
                                                 "'; give the cache more memory or use a smaller block size.");
+    }
     // A slot number (block x blockSize + slot) travels to the kernels as 32 bits.
     const std::int64_t mostBlocks = std::numeric_limits<std::int32_t>::max() / in.blockSize;
     if (choice.blocks > mostBlocks)
@@ -71,7 +77,7 @@ Result<KvBudget> planKvBudget(const KvBudgetInputs& in) {
                     "At most " + countText(mostBlocks) + " blocks of this size can be addressed; ask for fewer.");
     KvBudget out;
     out.numBlocks = static_cast<std::int32_t>(choice.blocks);
-    out.bytes = bytesPerBlock * static_cast<std::uint64_t>(choice.blocks);
+    out.bytes = in.bytesPerBlock * static_cast<std::uint64_t>(choice.blocks) + in.tailBytes;
     out.tokens = choice.blocks * in.blockSize;
     out.rule = choice.rule;
     if (out.bytes > in.availableBytes)

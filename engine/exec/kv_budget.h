@@ -13,7 +13,8 @@ inline constexpr double kDefaultShare = 0.25;
 
 /// Everything that decides the size of the block pool.
 struct KvBudgetInputs {
-    std::uint64_t bytesPerToken = 0;  ///< K and V of all layers
+    std::uint64_t bytesPerBlock = 0;  ///< K and V of all layers, as they lie in sealed blocks
+    std::uint64_t tailBytes = 0;      ///< of all tail slots: part of every pool, whatever its number of blocks
     std::int32_t blockSize = 16;      ///< tokens per block
     std::int64_t maxModelLen = 0;     ///< tokens, > 0
     std::int64_t numBlocks = 0;       ///< > 0 wins over everything
@@ -34,7 +35,7 @@ const char* kvBudgetRuleName(KvBudgetRule rule);
 
 struct KvBudget {
     std::int32_t numBlocks = 0;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0; ///< blocks and tails
     std::int64_t tokens = 0; ///< numBlocks x blockSize: "tokens that fit"
     KvBudgetRule rule = KvBudgetRule::EightContexts;
 };

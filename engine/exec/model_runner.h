@@ -24,8 +24,9 @@ public:
     void addCopy(BlockId from, BlockId to, std::int32_t slotCount) { m_inputs.addCopy(from, to, slotCount); }
     /// See StepInputBuffers::addSequence; returns the sequence's first logit row.
     std::int32_t addSequence(std::span<const TokenId> tokens, std::int64_t firstPosition,
-                             std::span<const BlockId> table, std::span<const std::int32_t> logitOffsets) {
-        return m_inputs.addSequence(tokens, firstPosition, table, logitOffsets);
+                             std::span<const BlockId> table, std::span<const std::int32_t> logitOffsets,
+                             std::int32_t tailSlot) {
+        return m_inputs.addSequence(tokens, firstPosition, table, logitOffsets, tailSlot);
     }
 
     kernels::StepStatus compute() {

@@ -29,26 +29,25 @@ Result<kernels::Program> buildProgram(const model::ModelConfig& config, const We
     return program;
 }
 
-Result<kernels::KvLayout> kvLayout(const model::ModelConfig& config, std::int32_t blockSize, std::int32_t numBlocks) {
-    kernels::KvLayout layout;
-    layout.layers = config.layerCount();
-    layout.kvHeads = config.layers.front().kvHeads;
-    layout.headDimK = config.headDimK;
-    layout.headDimV = config.headDimV;
-    layout.blockSize = blockSize;
-    layout.numBlocks = numBlocks;
-    for (const model::LayerConfig& layer : config.layers)
-        if (layer.kvHeads != layout.kvHeads)
+Result<kernels::KvLayout> kvLayout(const model::KvShape& shape, const KvChoice& choice) {
+    for (const model::KvLayerShape& layer : shape)
+        if (layer != shape.front())
             return fail(ErrorCode::Unsupported, "The layers of this model differ in their number of key/value heads, "
                                                 "which is not supported yet. Choose another model.");
+    kernels::KvLayout layout;
+    layout.layers = static_cast<std::int32_t>(shape.size());
+    if (!shape.empty()) {
+        layout.kvHeads = static_cast<std::int32_t>(shape.front().kvHeads);
+        layout.headDimK = static_cast<std::int32_t>(shape.front().headDimK);
+        layout.headDimV = static_cast<std::int32_t>(shape.front().headDimV);
+    }
+    layout.blockSize = choice.blockSize;
+    layout.numBlocks = choice.numBlocks;
+    layout.format = choice.format;
+    layout.tailSlots = choice.format.quantized() ? choice.maxSequences : 0;
+    if (std::string wrong = kernels::checkKvFormat(layout); !wrong.empty())
+        return fail(ErrorCode::InvalidArgument, std::move(wrong));
     return layout;
-}
-
-Result<std::uint64_t> kvBytesPerToken(const model::ModelConfig& config) {
-    const auto layout = kvLayout(config, 8, 1);
-    if (!layout)
-        return tl::unexpected(layout.error());
-    return layout->bytesPerBlock() / 8;
 }
 
 } // namespace kvscope::exec

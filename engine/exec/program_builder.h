@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "engine/base/result.h"
+#include "engine/model/kv_size.h"
 #include "engine/model/model_config.h"
 #include "kernels/backend.h"
 
@@ -36,11 +37,17 @@ struct StepCapacity {
 Result<kernels::Program> buildProgram(const model::ModelConfig& config, const WeightTable& weights,
                                       const StepCapacity& capacity);
 
-/// Shape of the KV cache of a model. Fails where its layers differ in a way that one KV group cannot hold.
-Result<kernels::KvLayout> kvLayout(const model::ModelConfig& config, std::int32_t blockSize, std::int32_t numBlocks);
+/// How a model's KV cache is to be laid out.
+struct KvChoice {
+    kernels::KvFormat format;
+    std::int32_t blockSize = 16;
+    std::int32_t numBlocks = 1;
+    std::int32_t maxSequences = 1; ///< with a quantized format each needs a tail slot
+};
 
-/// Bytes that one token takes in the KV cache, all layers, K and V.
-Result<std::uint64_t> kvBytesPerToken(const model::ModelConfig& config);
+/// Layout of the KV cache of a model. Fails where its layers differ in a way that one KV group cannot hold, and where
+/// the model cannot have this format.
+Result<kernels::KvLayout> kvLayout(const model::KvShape& shape, const KvChoice& choice);
 
 // engine/exec/llama.cpp: llama 1 to 3 and its kin
 kernels::Program buildLlama(const model::ModelConfig& config, const WeightTable& weights);

@@ -22,12 +22,13 @@ StepInputBuffers::StepInputBuffers(const kernels::Program& capacities, std::int3
     m_blockTables.reserve(static_cast<std::size_t>(capacities.maxTableEntries));
     m_logitRows.reserve(static_cast<std::size_t>(capacities.maxLogitRows));
     m_copies.reserve(sequences);
+    m_tailSlots.reserve(sequences);
     clear();
 }
 
 void StepInputBuffers::clear() {
     for (auto* v : {&m_tokenIds, &m_positions, &m_slotMapping, &m_cuQueryLens, &m_sequenceLengths, &m_blockTables,
-                    &m_tableStarts, &m_logitRows})
+                    &m_tableStarts, &m_logitRows, &m_tailSlots})
         v->clear();
     m_copies.clear();
     m_cuQueryLens.push_back(0);
@@ -35,7 +36,8 @@ void StepInputBuffers::clear() {
 }
 
 std::int32_t StepInputBuffers::addSequence(std::span<const TokenId> tokens, std::int64_t firstPosition,
-                                           std::span<const BlockId> table, std::span<const std::int32_t> logitOffsets) {
+                                           std::span<const BlockId> table, std::span<const std::int32_t> logitOffsets,
+                                           std::int32_t tailSlot) {
     const auto count = static_cast<std::int32_t>(tokens.size());
     const std::int64_t length = firstPosition + count;
     const auto entries = static_cast<std::size_t>((length + m_blockSize - 1) / m_blockSize);
@@ -63,6 +65,8 @@ std::int32_t StepInputBuffers::addSequence(std::span<const TokenId> tokens, std:
     m_cuQueryLens.push_back(firstRow + count);
     m_tableStarts.push_back(static_cast<std::int32_t>(m_blockTables.size()));
     m_sequenceLengths.push_back(static_cast<std::int32_t>(length));
+    if (tailSlot >= 0)
+        m_tailSlots.push_back(tailSlot);
     const auto firstLogitRow = static_cast<std::int32_t>(m_logitRows.size());
     for (const std::int32_t offset : logitOffsets)
         m_logitRows.push_back(firstRow + offset);
@@ -84,6 +88,7 @@ kernels::StepInputs StepInputBuffers::view() const {
     in.tableStarts = m_tableStarts;
     in.logitRows = m_logitRows;
     in.copies = m_copies;
+    in.tailSlots = m_tailSlots;
     return in;
 }
 

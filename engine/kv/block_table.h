@@ -40,6 +40,8 @@ public:
     /// Tokens whose K/V is in the blocks. The blocks may have room for more (`KvCache::grow`).
     std::int64_t tokens() const;
     OwnerId owner() const;
+    /// Where the block being filled lies while it is filled (CacheConfig::tailSlots); -1 = the table has none.
+    std::int32_t tailSlot() const;
     /// Gives everything back now; the handle is empty afterwards. Does nothing on an empty handle.
     void release() noexcept;
 

@@ -32,6 +32,9 @@ std::int64_t BlockTable::tokens() const {
 OwnerId BlockTable::owner() const {
     return m_cache ? m_cache->record(*this).owner : OwnerId();
 }
+std::int32_t BlockTable::tailSlot() const {
+    return m_cache ? m_cache->record(*this).tailSlot : -1;
+}
 void BlockTable::release() noexcept {
     if (m_cache)
         std::exchange(m_cache, nullptr)->releaseTable(std::exchange(m_record, -1));
@@ -64,11 +67,14 @@ KvCache::KvCache(const CacheConfig& config, std::unique_ptr<BlockHasher> hasher,
              config.allocator)
     , m_hasher(hasher ? std::move(hasher) : makeBlockHasher(config.keys))
     , m_prefixCaching(config.prefixCaching)
+    , m_tailSlots(config.tailSlots)
     , m_index(config.numBlocks)
     , m_evicted(std::max(config.numBlocks, kSmallestEvictionLog))
     , m_memory(kRememberedOwners) {
     KV_CHECK(!contiguous() || !m_prefixCaching, "the contiguous allocator has no prefix cache");
     m_found.reserve(static_cast<std::size_t>(config.numBlocks));
+    for (std::int32_t slot = config.tailSlots - 1; slot >= 0; --slot)
+        m_freeTails.push_back(slot);
 }
 
 KvCache::~KvCache() = default;
@@ -119,6 +125,7 @@ void KvCache::releaseTable(std::int32_t index) noexcept {
         for (auto block = table.blocks.rbegin(); block != table.blocks.rend(); ++block)
             dropReference(*block);
         table.blocks.clear();
+        giveTailSlot(table);
         table.live = false;
         m_freeTables.push_back(index);
     } catch (...) {
@@ -174,12 +181,15 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
     const std::int32_t needed = newBlocks + static_cast<std::int32_t>(cached) + request.keepBack;
     if (needed > available())
         return tl::unexpected(Shortage{needed, available()});
+    if (hasTails() && m_freeTails.empty())
+        return tl::unexpected(Shortage{needed, available(), false, true});
 
     Admission admission;
     if (request.explain && !forks)
         admission.cause = explainMiss(request, m_found); // before anything is evicted for this request
     admission.table = newTable(request.owner, request.adapter);
     TableRecord& table = record(admission.table);
+    takeTailSlot(table);
     share(table, m_found, reused, now);
     if (copies)
         copyTail(table, now);
@@ -193,8 +203,8 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
 std::int64_t KvCache::forkableTokens(const AdmitRequest& request) const {
     if (request.forkFrom == nullptr || record(*request.forkFrom).adapter != request.adapter)
         return 0;
-    return std::min(
-        {request.forkTokens, request.forkFrom->tokens(), static_cast<std::int64_t>(request.tokens.size()) - 1});
+    return shareable(std::min(
+        {request.forkTokens, request.forkFrom->tokens(), static_cast<std::int64_t>(request.tokens.size()) - 1}));
 }
 
 GrowResult KvCache::grow(BlockTable& handle, std::int64_t upTo, Nanos now) {
@@ -206,10 +216,26 @@ GrowResult KvCache::grow(BlockTable& handle, std::int64_t upTo, Nanos now) {
     const std::int32_t needed = missing + (copies ? 1 : 0);
     if (needed > available() || (contiguous() && missing > 0)) // an extent does not grow
         return tl::unexpected(Shortage{needed, contiguous() ? 0 : available()});
+    if (lacksTailSlot(table))
+        return tl::unexpected(Shortage{needed, available(), false, true});
+    takeTailSlot(table);
     if (copies)
         copyTail(table, now);
     appendBlocks(table, upTo, EvictionReason::Growth, now);
     return needed;
+}
+
+void KvCache::takeTailSlot(TableRecord& table) {
+    if (!hasTails() || table.tailSlot >= 0)
+        return;
+    KV_CHECK(!m_freeTails.empty(), "a tail slot was taken although all are in use");
+    table.tailSlot = m_freeTails.back();
+    m_freeTails.pop_back();
+}
+
+void KvCache::giveTailSlot(TableRecord& table) {
+    if (const std::int32_t slot = std::exchange(table.tailSlot, -1); slot >= 0)
+        m_freeTails.push_back(slot);
 }
 
 /// The next write goes into a block that is half full, and its content is not this table's alone.
@@ -366,6 +392,7 @@ BlockTable KvCache::fork(const BlockTable& handle, std::int64_t tokens, OwnerId 
     const std::uint64_t adapter = record(handle).adapter;
     KV_CHECK(tokens >= 0 && tokens <= record(handle).tokens, "a fork wants more tokens than its source has computed");
     KV_CHECK(!contiguous(), "two tables cannot share an extent");
+    tokens = shareable(tokens);
     BlockTable forked = newTable(owner, adapter);
     const auto blocks = handle.blocks().first(static_cast<std::size_t>(blocksFor(tokens)));
     share(record(forked), blocks, tokens, now);
@@ -376,6 +403,8 @@ void KvCache::truncate(BlockTable& handle, std::int64_t tokens) {
     rethrowBroken();
     TableRecord& table = record(handle);
     KV_CHECK(tokens >= 0 && tokens <= table.tokens, "a sequence can only be cut to fewer tokens than it has");
+    if (tokens % blockSize() != 0 && m_pool.facts(table.blocks[static_cast<std::size_t>(tokens / blockSize())]).sealed)
+        tokens = shareable(tokens);
     if (contiguous())
         return truncateContiguous(table, tokens);
     const auto keep = static_cast<std::size_t>(blocksFor(tokens));
@@ -385,8 +414,10 @@ void KvCache::truncate(BlockTable& handle, std::int64_t tokens) {
         dropReference(last);
     }
     table.tokens = tokens;
-    if (tokens % blockSize() == 0)
+    if (tokens % blockSize() == 0) {
+        giveTailSlot(table);
         return;
+    }
     const BlockId tail = table.blocks.back();
     if (!tailMustBeCopied(table))
         m_pool.shorten(tail, static_cast<std::int32_t>(tokens % blockSize()));

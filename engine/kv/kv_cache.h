@@ -44,6 +44,9 @@ struct CacheConfig {
     AllocatorKind allocator = AllocatorKind::Paged;
     EvictionKind eviction = EvictionKind::Lru;
     double attentionPerToken = 0; ///< see RecomputeCost; matters to EvictionKind::Cost only
+    /// Quantized KV: blocks that are being filled lie as f16 in one of so many tail slots, one a table. A sealed
+    /// block's f16 is gone, so tables share whole blocks only, and nothing is ever copied. 0 = blocks keep their form.
+    std::int32_t tailSlots = 0;
     KeyContext keys;
 };
 
@@ -53,6 +56,7 @@ struct Shortage {
     std::int32_t needed = 0;
     std::int32_t available = 0;
     bool fragmented = false; ///< contiguous: enough blocks are free, but not in one piece
+    bool tailSlot = false;   ///< what lacks is a tail slot
 };
 
 /// Copy the first `slotCount` slots of `from` to `to`, all layers, before anything is written in the step.
@@ -144,10 +148,11 @@ public:
     /// (Safe: no step is in flight, and equal content is bit-identical.) Marks all blocks of the table as read.
     void advance(BlockTable& table, std::span<const TokenId> tokens, Nanos now);
 
-    /// A second table over the first `tokens` tokens (at most table.tokens()). Never short of room. Paged only: where
-    /// forks copy, they are admitted (AdmitRequest::forkFrom).
+    /// A second table over the first `tokens` tokens (at most table.tokens()), with tails over the whole blocks of
+    /// them. Never short of room. Paged only: where forks copy, they are admitted (AdmitRequest::forkFrom).
     BlockTable fork(const BlockTable& table, std::int64_t tokens, OwnerId owner, Nanos now);
-    /// Forgets everything behind the first `tokens` tokens and gives blocks back that are no longer needed.
+    /// Forgets everything behind the first `tokens` tokens and gives blocks back that are no longer needed. With tails
+    /// a cut inside a sealed block falls back to its beginning. At a block's border the tail slot is given back.
     void truncate(BlockTable& table, std::int64_t tokens);
     /// Pins the first `blocks` blocks; all must be sealed. Contiguous: pins nothing, as nothing could be found later.
     PinnedBlocks pin(const BlockTable& table, std::int32_t blocks);
@@ -166,6 +171,8 @@ public:
     std::int32_t largestExtent() const { return contiguous() ? m_pool.holes()->largest() : available(); }
     /// Contiguous: blocks of the extent of a sequence of `tokens` tokens that may come to hold `longest`.
     std::int32_t extentFor(std::int64_t tokens, std::int64_t longest) const;
+    bool hasTails() const { return m_tailSlots > 0; }
+    std::int32_t freeTailSlots() const { return static_cast<std::int32_t>(m_freeTails.size()); }
     /// Leading tokens of a prompt that `admit` would find now (always whole blocks). Changes nothing.
     std::int64_t lookup(std::span<const TokenId> tokens, std::uint64_t adapter = 0) const;
 
@@ -195,6 +202,7 @@ private:
         OwnerId owner;
         std::uint64_t adapter = 0;
         std::uint64_t serial = 0; ///< the newest table of an owner has the greatest
+        std::int32_t tailSlot = -1;
         bool live = false;
     };
     struct PinRecord {
@@ -221,6 +229,15 @@ private:
     void copyForked(const TableRecord& source, std::int64_t tokens, TableRecord& table, Nanos now);
     void truncateContiguous(TableRecord& table, std::int64_t tokens);
     std::int64_t forkableTokens(const AdmitRequest& request) const;
+    bool lacksTailSlot(const TableRecord& table) const {
+        return hasTails() && table.tailSlot < 0 && m_freeTails.empty();
+    }
+    /// Of so many leading tokens those that two tables may have in common.
+    std::int64_t shareable(std::int64_t tokens) const {
+        return hasTails() ? tokens / blockSize() * blockSize() : tokens;
+    }
+    void takeTailSlot(TableRecord& table);
+    void giveTailSlot(TableRecord& table);
     bool tailMustBeCopied(const TableRecord& table) const;
     BlockId take(const TableRecord& table, std::size_t index, EvictionReason reason, Nanos now);
     void appendBlocks(TableRecord& table, std::int64_t upTo, EvictionReason reason, Nanos now);
@@ -233,6 +250,7 @@ private:
     void publish(TableRecord& table, std::size_t index, Nanos now);
 
     void checkTables(std::vector<std::int32_t>& references) const;
+    void checkTails() const;
     void checkFreeList() const;
     void checkCounts() const;
     void checkIndex() const;
@@ -241,6 +259,8 @@ private:
     BlockPool m_pool;
     std::unique_ptr<BlockHasher> m_hasher;
     bool m_prefixCaching;
+    std::int32_t m_tailSlots;
+    std::vector<std::int32_t> m_freeTails;
     KeyTable m_index; ///< key -> block
     EvictionLog m_evicted;
     OwnerMemory m_memory;

@@ -19,12 +19,15 @@ AdmitResult KvCache::admitContiguous(const AdmitRequest& request, Nanos now) {
     const BlockId first = m_pool.holes()->bestFit(count);
     if (!first.valid())
         return tl::unexpected(Shortage{count, largestExtent(), available() >= count});
+    if (hasTails() && m_freeTails.empty())
+        return tl::unexpected(Shortage{count, largestExtent(), false, true});
 
     Admission admission;
     if (request.explain)
         admission.cause = explainMiss(request, {});
     admission.table = newTable(request.owner, request.adapter);
     TableRecord& table = record(admission.table);
+    takeTailSlot(table);
     for (std::int32_t i = 0; i < count; ++i) {
         const BlockId block(first.value() + i);
         m_pool.take(block, table.owner, i * blockSize(), i == 0 ? BlockId() : table.blocks.back(), table.adapter, now);
@@ -58,6 +61,8 @@ void KvCache::truncateContiguous(TableRecord& table, std::int64_t tokens) {
         m_pool.rewind(table.blocks[i], static_cast<std::int32_t>(left));
     }
     table.tokens = tokens;
+    if (tokens % blockSize() == 0)
+        giveTailSlot(table);
 }
 
 } // namespace kvscope::kv

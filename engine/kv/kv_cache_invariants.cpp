@@ -35,11 +35,29 @@ void KvCache::checkInvariants() const {
                      facts.pins == pins[static_cast<std::size_t>(i)],
                  named(BlockId(i), "its references are not its table entries, pins and copies"));
     }
+    checkTails();
     checkFreeList();
     checkCounts();
     checkIndex();
     if (contiguous())
         checkExtents();
+}
+
+void KvCache::checkTails() const {
+    std::vector<std::int32_t> holders(static_cast<std::size_t>(m_tailSlots), 0);
+    for (const std::int32_t slot : m_freeTails)
+        ++holders[static_cast<std::size_t>(slot)];
+    for (const TableRecord& table : m_tables) {
+        if (table.tailSlot >= 0)
+            ++holders[static_cast<std::size_t>(table.tailSlot)];
+        KV_CHECK(table.live || table.tailSlot < 0, "a released table still has a tail slot");
+        KV_CHECK(!hasTails() || table.tokens % blockSize() == 0 || !table.live || table.tailSlot >= 0,
+                 "a table has a half filled block but no tail slot");
+    }
+    KV_CHECK(std::all_of(holders.begin(), holders.end(), [](std::int32_t count) { return count == 1; }),
+             "a tail slot is lost, or has two tables");
+    for (const BlockCopy& copy : m_pendingCopies)
+        KV_CHECK(!hasTails() || copy.slotCount == blockSize(), "a copy is to be made of a block that lies in a tail");
 }
 
 void KvCache::checkTables(std::vector<std::int32_t>& references) const {

@@ -154,15 +154,24 @@ void Scheduler::planChunks(Nanos now) {
     }
 }
 
-/// A long prompt goes in small pieces where somebody else would wait for it; alone, it is read at full speed.
+/// How many tokens of a sequence the next chunk takes. A long prompt goes in small pieces where somebody else would
+/// wait for it; alone, it is read at full speed.
 std::int64_t Scheduler::chunkOf(const Sequence& sequence) const {
     const std::int64_t most = std::min(sequence.uncomputed(), budgetLeft());
     if (!isLong(sequence.uncomputed()))
-        return most;
+        return inOneTail(sequence, most);
     const auto shorter = [&](const Sequence* other) { return other != &sequence && !isLong(other->uncomputed()); };
     const bool others = std::any_of(m_running.begin(), m_running.end(), shorter) ||
                         std::any_of(m_waiting.begin(), m_waiting.end(), shorter);
-    return others ? std::min<std::int64_t>(most, m_config.longPrefillThreshold) : most;
+    return inOneTail(sequence, others ? std::min<std::int64_t>(most, m_config.longPrefillThreshold) : most);
+}
+
+/// A tail slot holds one block: a chunk that begins inside a block and would end inside a later one ends at the last
+/// border before.
+std::int64_t Scheduler::inOneTail(const Sequence& sequence, std::int64_t count) const {
+    const std::int64_t size = m_cache.blockSize(), from = sequence.computed, to = from + count;
+    const bool twoTails = m_cache.hasTails() && from % size != 0 && to % size != 0 && from / size != to / size;
+    return (twoTails ? to / size * size : to) - from;
 }
 
 void Scheduler::addItem(Sequence& sequence, std::int64_t count) {
@@ -174,6 +183,7 @@ void Scheduler::addItem(Sequence& sequence, std::int64_t count) {
     item.tokens =
         std::span(sequence.tokens).subspan(static_cast<std::size_t>(item.from), static_cast<std::size_t>(count));
     item.blocks = sequence.table.blocks().first(static_cast<std::size_t>(m_cache.blocksFor(item.to)));
+    item.tailSlot = sequence.table.tailSlot();
     item.samples = item.to == sequence.known();
     item.drawIndex = sequence.generated();
     m_plan.items.push_back(item);

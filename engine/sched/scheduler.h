@@ -162,6 +162,7 @@ private:
     bool makeRoom(Sequence& sequence, std::int64_t upTo, Nanos now);
     bool dropOldestRetained();
     void preempt(Sequence& victim, OwnerId lentTo);
+    std::int64_t inOneTail(const Sequence& sequence, std::int64_t count) const;
     void addItem(Sequence& sequence, std::int64_t count);
     void removeItem(SequenceId id);
 

@@ -75,7 +75,7 @@ Scheduler::Admitted Scheduler::tryAdmit(Sequence& sequence, Nanos now) {
             ++m_counters.refused;
         }
         if (!m_running.empty()) {
-            sequence.waiting.kind = WaitingKind::Blocks;
+            sequence.waiting.kind = result.error().tailSlot ? WaitingKind::Places : WaitingKind::Blocks;
             sequence.waiting.neededBlocks = result.error().needed;
             sequence.waiting.availableBlocks = result.error().available;
             return Admitted::NotNow;

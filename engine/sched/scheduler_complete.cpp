@@ -93,6 +93,9 @@ void Scheduler::end(Sequence& sequence, EndReason reason, Nanos now, std::int64_
     ended.times.ended = now;
     if (m_observer)
         m_observer->ended(ended, sequence.tokens);
+    if (sequence.spec.retain && sequence.table &&
+        m_cache.hasTails()) // forks share whole blocks only; the tail slot is for who runs
+        m_cache.truncate(sequence.table, sequence.table.tokens() / m_cache.blockSize() * m_cache.blockSize());
     if (sequence.spec.retain && sequence.table.tokens() > 0)
         m_retained.push_back({sequence.id, std::move(sequence.tokens), std::move(sequence.table)});
     m_sequences.erase(ended.id); // releases the table

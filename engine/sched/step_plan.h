@@ -19,6 +19,7 @@ struct StepItem {
     std::int64_t to = 0;
     std::span<const TokenId> tokens; ///< (to - from)
     std::span<const BlockId> blocks; ///< (ceil(to / blockSize)): its block table
+    std::int32_t tailSlot = -1;      ///< where its block being filled lies; -1 = blocks keep their form
     bool samples = false;            ///< everything known is computed after this step: draw the next token
     std::int64_t drawIndex = 0;      ///< index in the answer of the token to draw
 };

@@ -9,7 +9,6 @@
 
 #include "kernels/cpu/cpu_features.h"
 #include "kernels/cpu/program_check.h"
-#include "kernels/cpu/step_runner.h"
 #include "kernels/cpu/weight_packing.h"
 
 namespace kvscope::kernels {
@@ -95,7 +94,7 @@ BackendResult<bool> CpuBackend::createKvCache(const KvLayout& layout) {
     if (m_hasProgram)
         if (std::string wrong = checkProgramAgainstKv(m_program, layout); !wrong.empty())
             return refused(std::move(wrong));
-    const std::size_t bytes = layout.bytesPerBlock() * static_cast<std::size_t>(layout.numBlocks);
+    const std::size_t bytes = layout.poolBytes();
     m_pool = MemoryRegion(); // the old one goes first: both might not fit
     m_kv = KvLayout();
     m_pool = MemoryRegion(bytes);
@@ -128,7 +127,9 @@ BackendResult<bool> CpuBackend::setProgram(const Program& program) {
 std::string CpuBackend::allocateStep() {
     if (!m_hasProgram || !m_pool.data())
         return {};
-    return m_buffers.allocate(m_program, m_kv, m_weights, m_team.size());
+    std::string wrong = m_buffers.allocate(m_program, m_kv, m_weights, m_team.size());
+    m_layers = layerCaches(m_kv, m_pool.data(), m_buffers.fresh);
+    return wrong;
 }
 
 Ticket CpuBackend::submit(const StepInputs& inputs) {
@@ -156,6 +157,7 @@ StepStatus CpuBackend::await(Ticket ticket) {
     context.weights = &m_weights;
     context.kv = m_kv;
     context.pool = m_pool.data();
+    context.layers = &m_layers;
     context.buffers = &m_buffers;
     context.abort = &m_abort;
     context.trace = m_trace;

@@ -12,6 +12,7 @@
 #include "kernels/cpu/memory_region.h"
 #include "kernels/cpu/sampler.h"
 #include "kernels/cpu/step_buffers.h"
+#include "kernels/cpu/step_runner.h"
 
 namespace kvscope::kernels {
 
@@ -41,7 +42,7 @@ public:
     std::string describe() const override;
     BackendResult<WeightId> addWeight(const WeightDesc& weight) override;
     BackendResult<bool> createKvCache(const KvLayout& layout) override;
-    std::uint32_t kvLayoutVersion() const override { return 1; }
+    std::uint32_t kvLayoutVersion() const override { return 2; }
     BackendResult<bool> setProgram(const Program& program) override;
     Ticket submit(const StepInputs& inputs) override;
     StepStatus await(Ticket ticket) override;
@@ -73,6 +74,7 @@ private:
     Program m_program;
     bool m_hasProgram = false;
     StepBuffers m_buffers;
+    std::vector<LayerCache> m_layers;
     std::vector<Sampler> m_samplers; ///< one a thread
     std::atomic<bool> m_abort{false};
     std::uint64_t m_ticket = 0;

@@ -61,7 +61,9 @@ struct MatmulArgs {
     bool add = false;            ///< out += instead of out =
 };
 
-/// Where K and V lie: [block][layer][kvHead]{ K [headDimK][blockSize] f16, V [blockSize][headDimV] f16 }.
+/// Where K and V of one layer and KV head lie: block `i` of an arena at pool + i * blockBytes + headOffset, its keys
+/// first, its values `valueOffset` behind. The codes say how (KvCode). The same struct describes the arena of sealed
+/// blocks, that of the tails, and the blocks that one step both begins and fills ("fresh"); the latter two are F16.
 struct KvAccess {
     std::byte* pool = nullptr;
     std::size_t blockBytes = 0;
@@ -70,11 +72,27 @@ struct KvAccess {
     std::int32_t blockSize = 0;
     std::int32_t headDimK = 0;
     std::int32_t headDimV = 0;
+    KvCode keyCode = KvCode::F16;
+    KvCode valueCode = KvCode::F16;
+};
+
+/// Where the f16 keys and values of the blocks lie that a sequence writes in this step, whatever their sealed form; of
+/// one layer and KV head, and of quantized parts only. A token reads its own block from here and all before it sealed.
+struct OpenBlocks {
+    const std::byte* tails = nullptr; ///< slot 0
+    std::size_t tailBytes = 0;        ///< between slots
+    const std::byte* fresh = nullptr; ///< fresh block 0
+    std::size_t freshBytes = 0;       ///< between fresh blocks
+    std::size_t valueOffset = 0;      ///< of V behind K; 0 where K is not quantized
+    /// Per block from `firstBlock` of the sequence on: n >= 0 = fresh block n, n < 0 = tail slot -1 - n.
+    const std::int32_t* places = nullptr;
+    std::int64_t firstBlock = 0;
 };
 
 /// Attention of one sequence and one KV head, for the `group` query heads that share it.
 struct AttentionArgs {
     KvAccess kv;
+    OpenBlocks open;                     ///< read only where a code of `kv` is quantized
     const std::int32_t* table = nullptr; ///< the sequence's block table
     float scale = 1;
     std::int32_t group = 1;
@@ -103,14 +121,24 @@ struct KernelTable {
     void (*unpackRow)(const PackedWeight& weight, std::int64_t row, float scale, float* out);
     /// In place: rotates the first 2 * pairs values of a head.
     void (*rope)(RopeStyle style, float* head, const float* cosine, const float* sine, std::int64_t pairs);
-    /// Writes one token's K and V of one KV head to its slot. Values beyond the range of f16 are clamped to it.
+    /// Writes one token's K and V of one KV head to its slot (block * blockSize + slot in block), as halves or, where
+    /// the code says so, as bfloat16. Values beyond the range of f16 are clamped to it.
     void (*storeKey)(const KvAccess& kv, std::int32_t slot, const float* key);
     void (*storeValue)(const KvAccess& kv, std::int32_t slot, const float* value);
+    /// Quantizes a full block: f16 keys [headDimK][blockSize], values [blockSize][headDimV] become the codes of
+    /// `block`.
+    void (*sealKeys)(const std::byte* open, const KvAccess& kv, std::int32_t block);
+    void (*sealValues)(const std::byte* open, const KvAccess& kv, std::int32_t block);
+    /// In place: each `span` (a power of two) neighbours of `count` become H x / sqrt(span), H = Sylvester's Hadamard
+    /// matrix. Twice is the identity.
+    void (*hadamard)(float* x, std::int64_t span, std::int64_t count);
     /// out = activation(gate) * up
     void (*activate)(Activation activation, const float* gate, const float* up, std::int64_t count, float* out);
-    /// One token against the positions [first, last) of one partition. Fills `partial`, the state of an online softmax:
-    /// [group] maximum, [group] sum of exp(score - maximum), [group][headDimV] values weighted by the same.
-    void (*attendPartition)(const AttentionArgs& args, std::int64_t first, std::int64_t last, float* partial);
+    /// One token (at args.firstPosition) against the positions [first, last) of one partition. Fills `partial`, the
+    /// state of an online softmax: [group] maximum, [group] sum of exp(score - maximum), [group][headDimV] values
+    /// weighted by the same. `scratch` as for attendTokens.
+    void (*attendPartition)(const AttentionArgs& args, std::int64_t first, std::int64_t last, float* partial,
+                            float* scratch);
     /// Combines partials of consecutive partitions in ascending order and divides: out [group][headDimV].
     void (*combinePartials)(const float* partials, std::int64_t count, std::int32_t group, std::int32_t headDimV,
                             float* out);

@@ -21,7 +21,8 @@ public:
 
 /// FNV-1a over 32-bit words, going on from `hash`. `bytes` is a multiple of 4.
 std::uint64_t hashBytes(const void* data, std::size_t bytes, std::uint64_t hash = 0xCBF29CE484222325ull);
-/// The same over key and value of one slot.
-std::uint64_t hashSlot(const KvAccess& kv, std::int32_t slot, std::uint64_t hash);
+/// The same over the 16-bit key, or value, of one slot.
+std::uint64_t hashKey(const KvAccess& kv, std::int32_t slot, std::uint64_t hash);
+std::uint64_t hashValue(const KvAccess& kv, std::int32_t slot, std::uint64_t hash);
 
 } // namespace kvscope::kernels

@@ -130,8 +130,11 @@ std::string checkKvLayout(const KvLayout& kv) {
         return "A KV cache needs at least one layer, head, dimension and block.";
     if (kv.blockSize != 8 && kv.blockSize != 16 && kv.blockSize != 32 && kv.blockSize != 64)
         return "The block size must be 8, 16, 32 or 64, not " + std::to_string(kv.blockSize) + ".";
-    if (kv.dtypeK != DType::F16 || kv.dtypeV != DType::F16)
-        return "The CPU kernels hold keys and values as f16 only.";
+    if (std::string wrong = checkKvFormat(kv); !wrong.empty())
+        return wrong;
+    if (kv.hasTails() != (kv.tailSlots > 0))
+        return kv.hasTails() ? "A quantized KV cache needs a tail slot for each sequence."
+                             : "Only a quantized KV cache has tail slots.";
     if (std::int64_t(kv.numBlocks) * kv.blockSize > INT32_MAX)
         return "The KV cache has more than 2,147,483,647 slots; choose fewer blocks.";
     return {};

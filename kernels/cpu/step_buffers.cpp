@@ -55,6 +55,11 @@ std::int64_t roundUp(std::int64_t value, std::int64_t to) {
     return (value + to - 1) / to * to;
 }
 
+/// All layers whose parts are quantized have the same shape.
+std::size_t freshBlockBytes(const KvLayout& kv) {
+    return static_cast<std::size_t>(kv.kvHeads) * kv.openHeadBytes(kv.format.skipLayers);
+}
+
 } // namespace
 
 bool StepBuffers::allocatePanel(Panel& target, std::int64_t rows, std::int64_t cols, bool quants, bool floats) {
@@ -121,6 +126,14 @@ std::string StepBuffers::allocate(const Program& program, const KvLayout& kv, co
         floats(t.tile, kRowBlock * chunkWidth);
         floats(t.attention, w.attentionScratch);
     }
+    if (kv.hasTails()) {
+        const auto blocks = static_cast<std::size_t>(tokens / kv.blockSize); // that a step can both begin and fill
+        ok &= (fresh = m_arena.allocate(blocks * freshBlockBytes(kv))) != nullptr;
+        openRows.reserve(static_cast<std::size_t>(tokens));
+        openPlaces.reserve(blocks + 2 * static_cast<std::size_t>(sequences));
+        openStarts.reserve(static_cast<std::size_t>(sequences));
+        seals.reserve(blocks + static_cast<std::size_t>(sequences));
+    }
     if (!ok)
         return "The system refused memory for the activations of a step. Allow fewer tokens or sequences in a step.";
 
@@ -164,7 +177,27 @@ std::string StepBuffers::checkSequence(const StepInputs& in, std::size_t s) cons
     return {};
 }
 
-std::string StepBuffers::check(const StepInputs& in) const {
+/// A sequence's slot holds one block: see StepInputs::tailSlots.
+std::string StepBuffers::checkTails(const StepInputs& in) {
+    if (!m_kv.hasTails())
+        return in.tailSlots.empty() ? "" : "The step names tail slots, which this KV cache does not have.";
+    if (in.tailSlots.size() != in.sequenceLengths.size())
+        return "The step does not name a tail slot for each sequence.";
+    m_tailTaken.assign(static_cast<std::size_t>(m_kv.tailSlots), 0);
+    for (std::size_t s = 0; s < in.tailSlots.size(); ++s) {
+        const std::int32_t slot = in.tailSlots[s], size = m_kv.blockSize;
+        if (slot < 0 || slot >= m_kv.tailSlots || m_tailTaken[static_cast<std::size_t>(slot)] != 0)
+            return "Sequence " + std::to_string(s) + " of the step names tail slot " + std::to_string(slot) +
+                   ", which does not exist or is another's.";
+        m_tailTaken[static_cast<std::size_t>(slot)] = 1;
+        const std::int32_t to = in.sequenceLengths[s], from = to - (in.cuQueryLens[s + 1] - in.cuQueryLens[s]);
+        if (from % size != 0 && to % size != 0 && from / size != to / size)
+            return "Sequence " + std::to_string(s) + " of the step begins inside a block and ends inside another.";
+    }
+    return {};
+}
+
+std::string StepBuffers::check(const StepInputs& in) {
     const std::size_t tokens = in.tokenIds.size(), sequences = in.sequenceLengths.size();
     if (tokens == 0 || sequences == 0)
         return "A step needs at least one token.";
@@ -191,7 +224,7 @@ std::string StepBuffers::check(const StepInputs& in) const {
     for (std::size_t s = 0; s < sequences; ++s)
         if (std::string wrong = checkSequence(in, s); !wrong.empty())
             return wrong;
-    return {};
+    return checkTails(in);
 }
 
 std::string StepBuffers::load(const StepInputs& in) {
@@ -214,8 +247,33 @@ std::string StepBuffers::load(const StepInputs& in) {
     m_sequences = static_cast<std::int64_t>(in.sequenceLengths.size());
     m_logitRows = static_cast<std::int64_t>(in.logitRows.size());
     planAttention();
+    if (m_kv.hasTails())
+        planSeals(in.tailSlots);
     notePeak();
     return {};
+}
+
+/// Blocks that are new and become full need no tail: their f16 lives for the step only, layer by layer.
+void StepBuffers::planSeals(std::span<const std::int32_t> tailSlots) {
+    const std::int32_t size = m_kv.blockSize;
+    std::int32_t freshBlocks = 0;
+    openRows.clear();
+    openPlaces.clear();
+    openStarts.clear();
+    seals.clear();
+    for (std::int32_t s = 0; s < m_sequences; ++s) {
+        const std::int32_t to = sequenceLengths[s], from = to - (cuQueryLens[s + 1] - cuQueryLens[s]);
+        openStarts.push_back(static_cast<std::int32_t>(openPlaces.size()));
+        for (std::int32_t block = from / size; block * size < to; ++block) {
+            const bool full = (block + 1) * size <= to, begun = block * size < from;
+            const std::int32_t place = full && !begun ? freshBlocks++ : -1 - tailSlots[static_cast<std::size_t>(s)];
+            openPlaces.push_back(place);
+            if (full)
+                seals.push_back({place, tables[tableStarts[s] + block]});
+            for (std::int32_t p = std::max(from, block * size); p < std::min(to, (block + 1) * size); ++p)
+                openRows.push_back(place >= 0 ? place * size + p % size : -1 - ((-1 - place) * size + p % size));
+        }
+    }
 }
 
 void StepBuffers::planAttention() {

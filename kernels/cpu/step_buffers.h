@@ -43,6 +43,12 @@ struct RowPartials {
     std::int32_t count = 0;
 };
 
+/// A block that becomes full in this step is quantized from its f16 form before the layer's attention.
+struct BlockSeal {
+    std::int32_t place = 0; ///< as in StepBuffers::openPlaces
+    std::int32_t block = 0;
+};
+
 /// What each thread has for itself.
 struct ThreadBuffers {
     Panel panel;           ///< kSoloRows rows
@@ -80,6 +86,15 @@ public:
     std::vector<AttentionItem> attention;
     std::vector<RowPartials> rowPartials; ///< (T)
 
+    /// With a quantized format: where each row's f16 goes, in slots. n >= 0: of the fresh blocks; n < 0: of the tails,
+    /// slot -1 - n.
+    std::vector<std::int32_t> openRows; ///< (T)
+    /// Per block that a sequence writes in this step, in order: n >= 0 = fresh block n, n < 0 = tail slot -1 - n.
+    std::vector<std::int32_t> openPlaces;
+    std::vector<std::int32_t> openStarts; ///< (S) into openPlaces
+    std::vector<BlockSeal> seals;         ///< blocks that become full in this step
+    std::byte* fresh = nullptr;           ///< f16 blocks of one layer: [block][kvHead][openHeadBytes]
+
     float* x = nullptr;      ///< [T][hidden]
     float* q = nullptr;      ///< [T][heads * headDimK]
     float* o = nullptr;      ///< [T][heads * headDimV]
@@ -92,9 +107,11 @@ public:
     std::vector<ThreadBuffers> threads;
 
 private:
-    std::string check(const StepInputs& inputs) const;
+    std::string check(const StepInputs& inputs);
     std::string checkSequence(const StepInputs& inputs, std::size_t sequence) const;
+    std::string checkTails(const StepInputs& inputs);
     void planAttention();
+    void planSeals(std::span<const std::int32_t> tailSlots);
     void notePeak();
     bool allocatePanel(Panel& target, std::int64_t rows, std::int64_t cols, bool quants, bool floats);
 
@@ -104,6 +121,7 @@ private:
     std::int64_t m_tokens = 0, m_sequences = 0, m_logitRows = 0;
     std::size_t m_fixedBytes = 0, m_tokenBytes = 0, m_logitRowBytes = 0;
     std::size_t m_peakBytes = 0;
+    std::vector<std::uint8_t> m_tailTaken; ///< scratch of check
 };
 
 } // namespace kvscope::kernels

@@ -68,7 +68,7 @@ void StepRunner::traceOp(std::size_t index) {
         for (std::size_t row = 0; row < rows; ++row) {
             hashes[row] = hashBytes(b.q + row * width, width * sizeof(float));
             for (std::int32_t head = 0; head < qkvOp->kvHeads; ++head)
-                hashes[row] = hashSlot(kvAccess(qkvOp->layer, head), b.slotIds[row], hashes[row]);
+                hashes[row] = hashCached(qkvOp->layer, head, row, hashes[row]);
         }
     } else if (std::holds_alternative<LogitsOp>(op)) {
         const auto width = static_cast<std::size_t>(m_.program->vocab);
@@ -130,22 +130,6 @@ void StepRunner::begin(int thread) {
         }
     });
     m_team.barrier();
-}
-
-KvAccess StepRunner::kvAccess(std::int32_t layer, std::int32_t kvHead) const {
-    KvAccess kv;
-    const auto size = static_cast<std::size_t>(m_.kv.blockSize);
-    const auto dimsK = static_cast<std::size_t>(m_.kv.headDimK), dimsV = static_cast<std::size_t>(m_.kv.headDimV);
-    kv.pool = m_.pool;
-    kv.blockBytes = m_.kv.bytesPerBlock();
-    kv.headOffset =
-        (static_cast<std::size_t>(layer) * static_cast<std::size_t>(m_.kv.kvHeads) + static_cast<std::size_t>(kvHead)) *
-        size * (dimsK + dimsV) * 2;
-    kv.valueOffset = size * dimsK * 2;
-    kv.blockSize = m_.kv.blockSize;
-    kv.headDimK = m_.kv.headDimK;
-    kv.headDimV = m_.kv.headDimV;
-    return kv;
 }
 
 /// Puts rows 0..rows-1 into a panel in the forms that the consuming weights need. source(row, scratch) returns where
@@ -240,6 +224,7 @@ void StepRunner::qkv(int thread, const QkvOp& op) {
     const std::int64_t unitsQ = divideUp(op.heads, unitK), unitsK = divideUp(op.kvHeads, unitK);
     const std::int64_t unitsV = divideUp(op.kvHeads, unitV), rowBlocks = divideUp(rows, kRowBlock);
     float* tile = mine(thread).tile;
+    const bool rotated = rotatesKeys(op.layer);
     const auto bias = [&](WeightId id, std::int64_t first) { return id.valid() ? vector(id) + first : nullptr; };
 
     m_team.forChunks(thread, (unitsQ + unitsK + unitsV) * rowBlocks, [&](std::int64_t chunk) {
@@ -252,8 +237,11 @@ void StepRunner::qkv(int thread, const QkvOp& op) {
             project(weight(op.q), panel, first * dimsK, end * dimsK, firstRow, endRow, out, stride,
                     bias(op.qBias, first * dimsK));
             for (std::int64_t row = firstRow; row < endRow; ++row, out += stride)
-                for (std::int64_t head = 0; head < end - first; ++head)
+                for (std::int64_t head = 0; head < end - first; ++head) {
                     m_.kernels->rope(rope.style, out + head * dimsK, cosine + row * pairs, sine + row * pairs, pairs);
+                    if (rotated)
+                        m_.kernels->hadamard(out + head * dimsK, rotationSpan(op.headDimK), dimsK);
+                }
             return;
         }
         unit -= unitsQ;
@@ -266,16 +254,12 @@ void StepRunner::qkv(int thread, const QkvOp& op) {
         project(weight(key ? op.k : op.v), panel, first * dims, end * dims, firstRow, endRow, tile, stride,
                 bias(key ? op.kBias : op.vBias, first * dims));
         for (std::int64_t head = first; head < end; ++head) {
-            const KvAccess kv = kvAccess(op.layer, static_cast<std::int32_t>(head));
             float* values = tile + (head - first) * dims;
-            for (std::int64_t row = firstRow; row < endRow; ++row, values += stride) {
-                if (!key) {
-                    m_.kernels->storeValue(kv, b.slotIds[row], values);
-                    continue;
-                }
-                m_.kernels->rope(rope.style, values, cosine + row * pairs, sine + row * pairs, pairs);
-                m_.kernels->storeKey(kv, b.slotIds[row], values);
-            }
+            if (key)
+                for (std::int64_t row = firstRow; row < endRow; ++row)
+                    m_.kernels->rope(rope.style, values + (row - firstRow) * stride, cosine + row * pairs,
+                                     sine + row * pairs, pairs);
+            storeRows(op, key, static_cast<std::int32_t>(head), values, stride, firstRow, endRow);
         }
     });
 }
@@ -285,7 +269,9 @@ void StepRunner::attentionItem(int thread, const AttentionOp& op, const Attentio
     const std::int64_t group = op.heads / op.kvHeads, qStride = std::int64_t(op.heads) * op.headDimK;
     const std::int32_t s = item.sequence;
     AttentionArgs args;
-    args.kv = kvAccess(op.layer, kvHead);
+    args.kv = sealedAccess(op.layer, kvHead);
+    if (m_.kv.hasTails())
+        args.open = openBlocks(op.layer, kvHead, s);
     args.table = b.tables + b.tableStarts[s];
     args.scale = op.scale;
     args.group = static_cast<std::int32_t>(group);
@@ -295,8 +281,10 @@ void StepRunner::attentionItem(int thread, const AttentionOp& op, const Attentio
     args.tokens = item.tokens;
     if (item.partition < 0) {
         const std::int64_t oStride = std::int64_t(op.heads) * op.headDimV;
-        m_.kernels->attendTokens(args, b.o + item.firstToken * oStride + kvHead * group * op.headDimV, oStride,
-                                 mine(thread).attention);
+        float* out = b.o + item.firstToken * oStride + kvHead * group * op.headDimV;
+        m_.kernels->attendTokens(args, out, oStride, mine(thread).attention);
+        for (std::int32_t t = 0; t < item.tokens; ++t)
+            unrotate(op, out + t * oStride, group);
         return;
     }
     const RowPartials& place = b.rowPartials[static_cast<std::size_t>(item.firstToken)];
@@ -304,12 +292,15 @@ void StepRunner::attentionItem(int thread, const AttentionOp& op, const Attentio
     float* partial =
         b.partials + (place.first * op.kvHeads + std::int64_t(kvHead) * place.count + item.partition) * record;
     const std::int64_t first = item.partition * kPartition;
-    m_.kernels->attendPartition(args, first, std::min<std::int64_t>(b.sequenceLengths[s], first + kPartition), partial);
+    m_.kernels->attendPartition(args, first, std::min<std::int64_t>(b.sequenceLengths[s], first + kPartition), partial,
+                                mine(thread).attention);
 }
 
 void StepRunner::attention(int thread, const AttentionOp& op) {
     StepBuffers& b = *m_.buffers;
     const auto items = static_cast<std::int64_t>(b.attention.size());
+    if (!b.seals.empty())
+        sealBlocks(thread, op);
     m_team.forChunks(thread, items * op.kvHeads, [&](std::int64_t chunk) {
         attentionItem(thread, op, b.attention[static_cast<std::size_t>(chunk % items)],
                       static_cast<std::int32_t>(chunk / items));
@@ -326,6 +317,7 @@ void StepRunner::attention(int thread, const AttentionOp& op) {
                 m_.kernels->combinePartials(b.partials + (place.first * op.kvHeads + kvHead * place.count) * record,
                                             place.count, static_cast<std::int32_t>(group), op.headDimV,
                                             scratch + kvHead * group * op.headDimV);
+            unrotate(op, scratch, op.heads);
             return scratch;
         });
     matmulPhase(thread, op.output, panel, b.tokens(), b.x, m_.program->hidden, true);

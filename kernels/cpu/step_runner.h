@@ -15,6 +15,19 @@ namespace kvscope::kernels {
 
 class OpTrace;
 
+/// Where the keys and values of one layer lie; KV head 0, the others follow at equal distances.
+struct LayerCache {
+    KvAccess sealed;
+    std::size_t headBytes = 0;
+    /// The f16 of quantized parts: in the tails, and in the blocks that are begun and filled in the same step. Slots as
+    /// in StepBuffers::openRows, counted from 0.
+    KvAccess tail, fresh;
+    std::size_t openHeadBytes = 0;
+};
+
+/// All layers. `fresh`: StepBuffers::fresh.
+std::vector<LayerCache> layerCaches(const KvLayout& kv, std::byte* pool, std::byte* fresh);
+
 /// What a step works on. All of it outlives the runner's call.
 struct StepContext {
     const KernelTable* kernels = nullptr;
@@ -22,6 +35,7 @@ struct StepContext {
     const std::vector<PackedWeight>* weights = nullptr;
     KvLayout kv;
     std::byte* pool = nullptr;
+    const std::vector<LayerCache>* layers = nullptr;
     StepBuffers* buffers = nullptr;
     const std::atomic<bool>* abort = nullptr;
     OpTrace* trace = nullptr; ///< debug mode: hears a hash of everything computed
@@ -60,7 +74,16 @@ private:
     const float* vector(WeightId id) const {
         return id.valid() ? reinterpret_cast<const float*>(weight(id).data) : nullptr;
     }
-    KvAccess kvAccess(std::int32_t layer, std::int32_t kvHead) const;
+    KvAccess sealedAccess(std::int32_t layer, std::int32_t kvHead) const;
+    KvAccess tailAccess(std::int32_t layer, std::int32_t kvHead) const;
+    KvAccess freshAccess(std::int32_t layer, std::int32_t kvHead) const;
+    OpenBlocks openBlocks(std::int32_t layer, std::int32_t kvHead, std::int32_t sequence) const;
+    void storeRows(const QkvOp& op, bool key, std::int32_t kvHead, float* values, std::int64_t stride,
+                   std::int64_t firstRow, std::int64_t endRow) const;
+    void sealBlocks(int thread, const AttentionOp& op);
+    bool rotatesKeys(std::int32_t layer) const;
+    void unrotate(const AttentionOp& op, float* out, std::int64_t heads) const;
+    std::uint64_t hashCached(std::int32_t layer, std::int32_t kvHead, std::size_t row, std::uint64_t hash) const;
     ThreadBuffers& mine(int thread) const { return m_.buffers->threads[static_cast<std::size_t>(thread)]; }
 
     StepContext m_;

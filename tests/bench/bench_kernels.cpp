@@ -4,7 +4,7 @@
 // and KV read per second and int8 operations per second; the roof lines are measured the same minute on the same
 // threads.
 //
-//   bench_kernels --benchmark_filter=decode --kv-threads=1 --kv-isa=avx2
+//   bench_kernels --benchmark_filter=decode --kv-threads=1 --kv-isa=avx2 --kv-format=k8v4
 #include <benchmark/benchmark.h>
 #include <cstdio>
 #include <cstring>
@@ -22,6 +22,7 @@ using namespace kvscope::kernels;
 namespace {
 
 CpuOptions gOptions;
+KvFormat gFormat;
 
 struct Shape {
     std::int32_t hidden = 576, heads = 9, kvHeads = 3, headDim = 64, ff = 1536, vocab = 49152, layers = 30;
@@ -37,8 +38,12 @@ public:
     Model(const Shape& shape, std::int32_t maxTokens, std::int32_t maxLength) : m_shape(shape) {
         m_backend = std::move(*makeCpuBackend(gOptions).value);
         const std::int32_t blocks = maxLength / kBlock + 1;
-        KvLayout kv{shape.layers, shape.kvHeads, shape.headDim, shape.headDim, kBlock, blocks, DType::F16, DType::F16};
-        m_backend->createKvCache(kv);
+        KvLayout kv{shape.layers, shape.kvHeads, shape.headDim, shape.headDim, kBlock, blocks, gFormat, 0};
+        if (gFormat.quantized())
+            kv.tailSlots = 64;
+        m_kvBytes = static_cast<double>(kv.bytesPerBlock()) / kBlock;
+        if (const auto made = m_backend->createKvCache(kv); !made)
+            std::fprintf(stderr, "%s\n", made.error.message.c_str());
         Program p;
         p.hidden = shape.hidden;
         p.vocab = shape.vocab;
@@ -83,7 +88,10 @@ public:
             starts.push_back(static_cast<std::int32_t>(tables.size()));
             rows.push_back(static_cast<std::int32_t>(ids.size()) - 1);
         }
+        std::vector<std::int32_t> tails(gFormat.quantized() ? lengths.size() : 0);
+        std::iota(tails.begin(), tails.end(), 0);
         StepInputs in;
+        in.tailSlots = tails;
         in.tokenIds = ids;
         in.positions = positions;
         in.slotMapping = mapping;
@@ -97,6 +105,7 @@ public:
     }
 
     std::size_t weightBytes() const { return m_bytes; }
+    double kvBytes() const { return m_kvBytes; } ///< of a token
     double parameters() const { return m_parameters; }
     Backend& backend() { return *m_backend; }
 
@@ -129,6 +138,7 @@ private:
     std::unique_ptr<Backend> m_backend;
     std::mt19937 m_random{1};
     std::size_t m_bytes = 0;
+    double m_kvBytes = 0;
     double m_parameters = 0;
 };
 
@@ -143,8 +153,6 @@ void report(benchmark::State& state, double tokens, double bytes, double operati
     state.counters["GB/s"] = benchmark::Counter(bytes * steps / 1e9, benchmark::Counter::kIsRate);
     state.counters["int8_GOPS"] = benchmark::Counter(operations * steps / 1e9, benchmark::Counter::kIsRate);
 }
-
-constexpr double kKvBytes = 23040; // a token of SmolLM2-135M
 
 void phases(benchmark::State& state, const PhaseTimes& t) {
     const double all = static_cast<double>(t.embed + t.qkv + t.attention + t.mlp + t.logits) / 100;
@@ -171,7 +179,7 @@ void decode(benchmark::State& state) {
     const auto sequences = static_cast<std::int32_t>(state.range(0)), depth = static_cast<std::int32_t>(state.range(1));
     for (auto _ : state)
         m.step(sequences, depth, 1);
-    report(state, sequences, static_cast<double>(m.weightBytes()) + kKvBytes * depth * sequences,
+    report(state, sequences, static_cast<double>(m.weightBytes()) + m.kvBytes() * depth * sequences,
            2 * sequences * m.parameters());
     phases(state, m.backend().phaseTimes());
 }
@@ -237,19 +245,26 @@ BENCHMARK_CAPTURE(matmul, Q8_0, DType::Q8_0)->Arg(1)->Arg(64);
 /// Attention of one KV head with three query heads on one thread: `tokens` tokens that end at `depth`.
 void attention(benchmark::State& state) {
     const std::int64_t tokens = state.range(0), depth = state.range(1);
+    KvLayout layout{1, 1, 64, 64, 32, static_cast<std::int32_t>(depth / 32 + 1), gFormat, 0};
     Arena arena;
     KvAccess kv;
-    kv.blockSize = 16;
+    kv.blockSize = layout.blockSize;
     kv.headDimK = kv.headDimV = 64;
-    kv.valueOffset = 16 * 64 * 2;
-    kv.blockBytes = 2 * kv.valueOffset;
-    kv.pool = arena.allocate(kv.blockBytes * static_cast<std::size_t>(depth / 16 + 1));
-    std::vector<std::int32_t> blocks(static_cast<std::size_t>(depth / 16 + 1));
+    kv.valueOffset = layout.keyBytes(0);
+    kv.blockBytes = layout.bytesPerBlock();
+    kv.keyCode = layout.keyCode(0);
+    kv.valueCode = layout.valueCode(0);
+    kv.pool = arena.allocate(layout.poolBytes());
+    std::vector<std::int32_t> blocks(static_cast<std::size_t>(layout.numBlocks));
     std::iota(blocks.begin(), blocks.end(), 0);
     std::vector<float> q(static_cast<std::size_t>(tokens) * 192, 0.1f), out(q.size());
     std::vector<float> scratch(static_cast<std::size_t>(attentionScratchFloats(3, 64, 64)));
     AttentionArgs args;
     args.kv = kv;
+    args.open.fresh = arena.allocate(layout.openHeadBytes(0) + 64);
+    args.open.valueOffset = layout.openKeyBytes(0);
+    const std::vector<std::int32_t> places(blocks.size(), 0); // all the same block: only speed is of interest
+    args.open.places = places.data();
     args.table = blocks.data();
     args.scale = 0.125f;
     args.group = 3;
@@ -263,14 +278,15 @@ void attention(benchmark::State& state) {
             table().attendTokens(args, out.data(), 192, scratch.data());
         else
             for (std::int64_t first = 0; first < depth; first += kPartition)
-                table().attendPartition(args, first, std::min(depth, first + kPartition), partial.data());
+                table().attendPartition(args, first, std::min(depth, first + kPartition), partial.data(),
+                                        scratch.data());
     }
     const double n = static_cast<double>(state.iterations());
     state.counters["GFLOPS"] =
         benchmark::Counter(n * 4 * 192 * static_cast<double>(tokens) * static_cast<double>(depth - tokens / 2) / 1e9,
                            benchmark::Counter::kIsRate);
-    state.counters["GB/s"] =
-        benchmark::Counter(n * 256 * static_cast<double>(depth) / 1e9, benchmark::Counter::kIsRate);
+    state.counters["GB/s"] = benchmark::Counter(
+        n * static_cast<double>(kv.blockBytes) / 32 * static_cast<double>(depth) / 1e9, benchmark::Counter::kIsRate);
 }
 BENCHMARK(attention)->Args({1, 256})->Args({1, 4096})->Args({16, 256})->Args({16, 4096});
 
@@ -328,6 +344,8 @@ int main(int argc, char** argv) {
             gOptions.forceIsa = Isa::Portable;
         else if (argument == "--kv-isa=avx2")
             gOptions.forceIsa = Isa::Avx2;
+        else if (argument.rfind("--kv-format=", 0) == 0)
+            gFormat = kvFormatByName(argument.substr(12)).value_or(KvFormat{});
         else if (argument == "--kv-no-vnni")
             gOptions.vnni = false;
         else

@@ -64,26 +64,34 @@ private slots:
         QTest::addColumn<QStringList>("arguments");
         QTest::addColumn<int>("status");
         QTest::addColumn<QString>("named");
-        const auto unbuilt = [](const char* option, const char* value) {
+        const auto refused = [](const char* option, const char* value) {
             QTest::addRow("%s %s", option, value) << QStringList{"--prompt", "x", option, value} << 2 << option;
         };
-        unbuilt("--allocator", "contiguous");
-        unbuilt("--kv-cache-dtype", "int8");
-        unbuilt("--k-dtype", "fp8_e4m3");
-        unbuilt("--v-dtype", "int4");
-        unbuilt("--eviction", "lfu");
-        unbuilt("--window-policy", "trim");
-        unbuilt("--host-cache-bytes", "1000");
-        unbuilt("--contiguous-reserve", "model");
-        unbuilt("--kv-rotation", "on");
-        unbuilt("--kv-skip-layers", "2");
-        unbuilt("--sinks", "4");
-        unbuilt("--window", "64");
-        unbuilt("--log-blocks", "x.jsonl");
-        unbuilt("--load-snapshot", "s");
-        unbuilt("--db", "x.db");
-        unbuilt("--backend", "cuda");
-        unbuilt("--save-snapshot", "s");
+        refused("--allocator", "contiguous");
+        refused("--eviction", "lfu");
+        refused("--window-policy", "trim");
+        refused("--host-cache-bytes", "1000");
+        refused("--contiguous-reserve", "model");
+        refused("--sinks", "4");
+        refused("--window", "64");
+        refused("--log-blocks", "x.jsonl");
+        refused("--load-snapshot", "s");
+        refused("--db", "x.db");
+        refused("--backend", "cuda");
+        refused("--save-snapshot", "s");
+        // Forms of keys and values that do not exist, or ask for what would have no effect.
+        refused("--kv-cache-dtype", "q8_0");
+        refused("--k-dtype", "k8v4");
+        refused("--v-dtype", "int3");
+        refused("--kv-rotation", "on");
+        refused("--kv-rotation", "maybe");
+        refused("--kv-skip-layers", "2");
+        refused("--kv-skip-layers", "-1");
+        QTest::newRow("rotated fp8") << QStringList{"--prompt", "x", "--kv-cache-dtype", "fp8", "--kv-rotation", "on"}
+                                     << 2 << "--kv-rotation";
+        QTest::newRow("no layer left") << QStringList{"--prompt",         "x", "--kv-cache-dtype", "int8",
+                                                      "--kv-skip-layers", "1"}
+                                       << 1 << "--kv-skip-layers";
         QTest::newRow("eager") << QStringList{"--prompt", "x", "--enforce-eager"} << 2 << "--enforce-eager";
         QTest::newRow("unknown") << QStringList{"--prompt", "x", "--bogus"} << 2 << "--bogus";
         QTest::newRow("no value") << QStringList{"--prompt", "x", "--sinks"} << 2 << "--sinks";
@@ -300,6 +308,36 @@ nonsense
         QCOMPARE(stats["tokens"]["prefill"].get<int>(), 4);
         QCOMPARE(stats["requests"]["finished"].get<int>(), 1);
         QVERIFY(stats["phases_ms"]["step"].get<double>() > 0);
+    }
+
+    void formsOfKeysAndValues() {
+        const json inspected = run({"inspect", m_model, "--json"}).lines()[0]["kv_bytes_per_token"];
+        QCOMPARE(inspected["bf16"].get<int>(), inspected["f16"].get<int>());
+        QCOMPARE(inspected["fp8"].get<int>() * 2, inspected["f16"].get<int>());
+        const QString path = QString::fromStdString(m_dir.file("forms.json"));
+        for (const char* form : {"bf16", "fp8", "int8", "k8v4", "int4"}) {
+            const Outcome o = generate(
+                {"--prompt", "Say:", "--json", "--stats", path, "--kv-cache-dtype", form, "--block-size", "32"});
+            QCOMPARE(o.status, 0);
+            QCOMPARE(o.err.empty(), std::string(form) != "int4"); // a small model is warned
+            QCOMPARE(o.lines()[0]["text"].get<std::string>(), std::string("Hello, world! \xF0\x9F\x99\x82 bye"));
+            std::ifstream in(path.toStdString());
+            const json stats = json::parse(in);
+            const bool tails = std::string(form) != "bf16";
+            QCOMPARE(stats["blocks"]["tail_bytes"].get<int>() > 0, tails);
+            QCOMPARE(stats["memory"]["pool_bytes"].get<int>(),
+                     stats["blocks"]["bytes_per_block"].get<int>() * stats["blocks"]["total"].get<int>() +
+                         stats["blocks"]["tail_bytes"].get<int>());
+        }
+        // One half apart, over the preset.
+        QCOMPARE(
+            generate({"--prompt", "Say:", "--json", "--stats", path, "--kv-cache-dtype", "k8v4", "--v-dtype", "int8"})
+                .status,
+            0);
+        std::ifstream in(path.toStdString());
+        const json blocks = json::parse(in)["blocks"];
+        QCOMPARE(blocks["k_dtype"].get<std::string>(), std::string("fp8_e4m3"));
+        QCOMPARE(blocks["v_dtype"].get<std::string>(), std::string("int8"));
     }
 
     void nullIsAsIfItWereNotThere() {

@@ -72,11 +72,12 @@ public:
     Solo(const MatrixWay& way, const MakeBackend& makeBackend) {
         api::EngineConfig config = way.config;
         config.threads = 1;
-        config.blockSize = 16;
+        if (!config.kvFormat.quantized()) // blocks of another size are other scales
+            config.blockSize = 16;
         config.maxBatchedTokens = 0;
         config.prefixCaching = false;
         config.maxSequences = 1;
-        config.numBlocks = (config.maxModelLen + 15) / 16 + 1;
+        config.numBlocks = (config.maxModelLen + config.blockSize - 1) / config.blockSize + 1;
         m_engine =
             std::make_unique<api::Engine>(api::EngineParts{m_clock, m_listener, nullptr, nullptr, makeBackend, {}});
         if (auto ok = m_engine->load(config); !ok)
@@ -208,6 +209,17 @@ private:
     bool m_done = false;
 };
 
+/// The form in which a run keeps its keys and values; seven, so that every model comes to have each.
+kernels::KvFormat formOf(unsigned run, std::int32_t blockSize) {
+    const char* forms[] = {"f16", "fp8", "int8", "k8v4", "bf16", "int4", "f16"};
+    kernels::KvFormat form = *kernels::kvFormatByName(forms[run % 7]);
+    if (run % 7 == 6)
+        form.values = kernels::KvDType::Int8; // one half of 16 bits, the other quantized
+    if (form.keys == kernels::KvDType::Int4 && blockSize < 16)
+        form.keys = kernels::KvDType::Int8;
+    return form;
+}
+
 bool longRun() {
     return qEnvironmentVariableIntValue("KVSCOPE_LONG") != 0;
 }
@@ -243,6 +255,7 @@ private slots:
                 model.tokens = 2000;
             }
             MatrixWay way = matrixWay(model, run);
+            way.config.kvFormat = formOf(run, way.config.blockSize);
             const std::vector<cli::GenerateLine> lines = linesFor(way, model, run);
             const std::string wrong = compareWithSolo(way, lines, happenings);
             QVERIFY2(wrong.empty(), ("run " + std::to_string(run) + ", " + model.path + ": " + wrong).c_str());
@@ -278,6 +291,7 @@ private slots:
             else if (run % 10 == 9)
                 model = {*path, 49152, 1500, 2000};
             MatrixWay way = matrixWay(model, run, isa);
+            way.config.kvFormat = formOf(run, way.config.blockSize);
             const std::vector<cli::GenerateLine> lines = linesFor(way, model, 1000 + run);
             const std::string wrong = compareWithSolo(way, lines, happenings);
             QVERIFY2(wrong.empty(), ("run " + std::to_string(run) + ": " + wrong).c_str());

@@ -15,6 +15,7 @@
 #include "kernels/cpu/step_buffers.h"
 #include "kernels/cpu/weight_packing.h"
 #include "tests/kernels/kernel_tables.h"
+#include "tests/kernels/kv_formats.h"
 #include "tests/kernels/tiny_model.h"
 
 namespace kvscope::tests::audit {
@@ -109,42 +110,98 @@ struct AuditPanel {
     Panel panel;
 };
 
-/// A block table over a pool whose unwritten bytes are all NaN.
+/// How keys and values lie in a cache under audit.
+struct AuditForm {
+    KvDType keys = KvDType::F16, values = KvDType::F16;
+    bool rotated = false; ///< int4 keys by the codebook
+};
+
+/// A block table over a pool whose unwritten bytes are all NaN. Full blocks are sealed; the f16 of every block is kept
+/// apart, where the tokens of a step find their own block.
 struct AuditCache {
-    AuditCache(Shapes& shapes, int length) {
-        const int sizes[] = {8, 16, 32, 64};
-        kv.blockSize = sizes[shapes.between(0, 3)];
-        kv.headDimK = static_cast<std::int32_t>(shapes.between(1, 80));
-        kv.headDimV = static_cast<std::int32_t>(shapes.between(1, 80));
-        kv.valueOffset = static_cast<std::size_t>(kv.blockSize * kv.headDimK) * 2;
-        const std::size_t head = kv.valueOffset + static_cast<std::size_t>(kv.blockSize * kv.headDimV) * 2;
-        kv.headOffset = head; // the second of two heads: a stride between blocks that is not their content
-        kv.blockBytes = 2 * head;
+    AuditCache(Shapes& shapes, int length, const AuditForm& form = {}) {
+        const int sizes[] = {16, 32, 64, 8};
+        KvLayout layout;
+        layout.layers = 1;
+        layout.kvHeads = 2;
+        layout.blockSize = sizes[shapes.between(0, form.keys == KvDType::Int4 ? 2 : 3)];
+        layout.headDimK = static_cast<std::int32_t>(shapes.between(1, 80));
+        layout.headDimV = static_cast<std::int32_t>(shapes.between(1, 80));
+        layout.format = {form.keys, form.values, form.rotated, 0};
+        kv.blockSize = layout.blockSize;
+        kv.headDimK = layout.headDimK;
+        kv.headDimV = layout.headDimV;
+        kv.valueOffset = layout.keyBytes(0);
+        kv.headOffset = layout.headOffset(0, 1); // the second of two heads: a stride between blocks that is not theirs
+        kv.blockBytes = layout.bytesPerBlock();
+        kv.keyCode = layout.keyCode(0);
+        kv.valueCode = layout.valueCode(0);
         const int blocks = (length + kv.blockSize - 1) / kv.blockSize;
         table.resize(static_cast<std::size_t>(blocks));
         std::iota(table.begin(), table.end(), 1);
         std::shuffle(table.begin(), table.end(), shapes.random());
         pool.assign(kv.blockBytes * static_cast<std::size_t>(blocks + 2), std::byte(0xff));
         kv.pool = pool.data();
+        open = kv;
+        open.headOffset = 0;
+        open.valueOffset = layout.openKeyBytes(0);
+        open.blockBytes = layout.openHeadBytes(0);
+        open.keyCode = open.valueCode = KvCode::F16;
+        openPool.assign(open.blockBytes * static_cast<std::size_t>(blocks), std::byte(0xff));
+        open.pool = openPool.data();
+        places.resize(static_cast<std::size_t>(blocks));
+        std::iota(places.begin(), places.end(), 0);
         keys = shapes.values(std::int64_t(length) * kv.headDimK, 1);
         values = shapes.values(std::int64_t(length) * kv.headDimV, 3);
     }
+    bool keysSealed() const { return kv.keyCode != KvCode::F16 && kv.keyCode != KvCode::BF16; }
+    bool valuesSealed() const { return kv.valueCode != KvCode::F16 && kv.valueCode != KvCode::BF16; }
     void fill(const KernelTable& k, int length) {
         for (int i = 0; i < length; ++i) {
             const int slot = table[static_cast<std::size_t>(i / kv.blockSize)] * kv.blockSize + i % kv.blockSize;
-            k.storeKey(kv, slot, keys.data() + std::ptrdiff_t(i) * kv.headDimK);
-            k.storeValue(kv, slot, values.data() + std::ptrdiff_t(i) * kv.headDimV);
+            k.storeKey(keysSealed() ? open : kv, keysSealed() ? i : slot,
+                       keys.data() + std::ptrdiff_t(i) * kv.headDimK);
+            k.storeValue(valuesSealed() ? open : kv, valuesSealed() ? i : slot,
+                         values.data() + std::ptrdiff_t(i) * kv.headDimV);
         }
+        for (int block = 0; block < length / kv.blockSize; ++block) {
+            const std::byte* from = open.pool + static_cast<std::size_t>(block) * open.blockBytes;
+            if (keysSealed())
+                k.sealKeys(from, kv, table[static_cast<std::size_t>(block)]);
+            if (valuesSealed())
+                k.sealValues(from + open.valueOffset, kv, table[static_cast<std::size_t>(block)]);
+        }
+    }
+    /// What a step needs to know of the blocks that its tokens stand in.
+    OpenBlocks openBlocks() const {
+        OpenBlocks out;
+        out.fresh = open.pool;
+        out.freshBytes = open.blockBytes;
+        out.valueOffset = open.valueOffset;
+        out.places = places.data();
+        return out;
+    }
+    /// The numbers that attention of the token at `reader` is to see at position `i`.
+    double keyAt(int i, int d, int reader) const {
+        const double own = halfToFloat(floatToHalf(keys[static_cast<std::size_t>(i * kv.headDimK + d)]));
+        return keysSealed() && i / kv.blockSize == reader / kv.blockSize
+                   ? own
+                   : SealedReader(kv).key(table[static_cast<std::size_t>(i / kv.blockSize)], i % kv.blockSize, d);
+    }
+    double valueAt(int i, int d, int reader) const {
+        const double own = halfToFloat(floatToHalf(values[static_cast<std::size_t>(i * kv.headDimV + d)]));
+        return valuesSealed() && i / kv.blockSize == reader / kv.blockSize
+                   ? own
+                   : SealedReader(kv).value(table[static_cast<std::size_t>(i / kv.blockSize)], i % kv.blockSize, d);
     }
     /// Exact attention of one query head over the first `length` positions, and the largest value it could take.
     std::vector<double> exact(const float* q, float scale, int length, double& size) const {
-        const auto half = [](float v) { return static_cast<double>(halfToFloat(floatToHalf(v))); };
         std::vector<double> score(static_cast<std::size_t>(length)), out(static_cast<std::size_t>(kv.headDimV));
         double largest = -1e300, sum = 0;
         for (int i = 0; i < length; ++i) {
             double dot = 0;
             for (int d = 0; d < kv.headDimK; ++d)
-                dot += static_cast<double>(q[d]) * half(keys[static_cast<std::size_t>(i * kv.headDimK + d)]);
+                dot += static_cast<double>(q[d]) * keyAt(i, d, length - 1);
             score[static_cast<std::size_t>(i)] = dot * static_cast<double>(scale);
             largest = std::max(largest, score[static_cast<std::size_t>(i)]);
         }
@@ -153,16 +210,16 @@ struct AuditCache {
         size = 0;
         for (int i = 0; i < length; ++i)
             for (int d = 0; d < kv.headDimV; ++d) {
-                const double value = half(values[static_cast<std::size_t>(i * kv.headDimV + d)]);
+                const double value = valueAt(i, d, length - 1);
                 out[static_cast<std::size_t>(d)] += score[static_cast<std::size_t>(i)] / sum * value;
                 size = std::max(size, std::fabs(value));
             }
         return out;
     }
 
-    KvAccess kv;
-    std::vector<std::int32_t> table;
-    std::vector<std::byte> pool;
+    KvAccess kv, open;
+    std::vector<std::int32_t> table, places;
+    std::vector<std::byte> pool, openPool;
     std::vector<float> keys, values;
 };
 

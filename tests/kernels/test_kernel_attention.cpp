@@ -73,13 +73,13 @@ private slots:
             for (int length : {1, 9, 64, 255, 256, 257, kLength}) {
                 const int parts = (length + 255) / 256;
                 std::vector<float> partials(record * static_cast<std::size_t>(parts));
+                std::vector<float> scratch(static_cast<std::size_t>(attentionScratchFloats(group, dimK, dimV)));
                 for (int p = 0; p < parts; ++p)
                     k->attendPartition(args, p * 256, std::min(length, (p + 1) * 256),
-                                       partials.data() + static_cast<std::size_t>(p) * record);
+                                       partials.data() + static_cast<std::size_t>(p) * record, scratch.data());
                 std::vector<float> out(static_cast<std::size_t>(group) * nv), whole(out.size());
                 k->combinePartials(partials.data(), parts, group, dimV, out.data());
                 // The path of prefill gives the same bits.
-                std::vector<float> scratch(static_cast<std::size_t>(attentionScratchFloats(group, dimK, dimV)));
                 args.firstPosition = length - 1;
                 args.tokens = 1;
                 k->attendTokens(args, whole.data(), static_cast<std::int64_t>(whole.size()), scratch.data());

@@ -235,6 +235,68 @@ private slots:
         }
     }
 
+    void sealedBlocks() {
+        for (const AuditForm& form : kForms) {
+            if (form.rotated || form.keys == KvDType::BF16)
+                continue;
+            for (const KernelTable* k : tablesHere()) {
+                Errors errors;
+                Shapes shapes(20);
+                for (int i = 0; i < 30; ++i) {
+                    const int length = static_cast<int>(shapes.between(64, 150));
+                    AuditCache cache(shapes, length, form);
+                    cache.fill(*k, length);
+                    addSealErrors(cache, length, errors);
+                }
+                judge("sealKeys, sealValues" + formName(form), *k, errors, 0.51, "step");
+            }
+        }
+    }
+
+    /// The codebook against its own promise: each key has the norm it had, and points about where it did.
+    void codebookKeys() {
+        for (const KernelTable* k : tablesHere()) {
+            Errors norms, directions;
+            Shapes shapes(21);
+            for (int i = 0; i < 20; ++i) {
+                AuditCache cache(shapes, 64, {KvDType::Int4, KvDType::F16, true});
+                for (float& v : cache.keys) // what a rotation makes of keys
+                    v = std::normal_distribution<float>(0, 1)(shapes.random());
+                cache.fill(*k, 64);
+                for (int p = 0; p < 64; ++p) {
+                    double was = 0, is = 0, dot = 0;
+                    for (int d = 0; d < cache.kv.headDimK; ++d) {
+                        const double x = cache.keys[static_cast<std::size_t>(p * cache.kv.headDimK + d)];
+                        const double y = cache.keyAt(p, d, 1000);
+                        was += x * x;
+                        is += y * y;
+                        dot += x * y;
+                    }
+                    norms.add(std::sqrt(is), std::sqrt(was), std::sqrt(was) * 0x1p-11); // its factor is a half
+                    if (cache.kv.headDimK >= 32)
+                        directions.add(1 - dot / std::sqrt(is * was), 0, 0.0095); // distortion of 16 Lloyd-Max levels
+                }
+            }
+            judge("codebook, norm of a key", *k, norms, 2, "2^-11");
+            judge("codebook, direction of a key", *k, directions, 2.5, "its variance");
+        }
+    }
+
+    void quantizedAttention() {
+        for (const AuditForm& form : kForms)
+            for (const KernelTable* k : tablesHere()) {
+                Errors decode, prefill;
+                Shapes shapes(22);
+                for (int i = 0; i < 8; ++i) {
+                    const bool several = i >= 6;
+                    const int length = static_cast<int>(several ? shapes.between(257, 600) : shapes.between(1, 150));
+                    auditAttention(*k, shapes, length, several ? 3 : kAttentionTokens, decode, prefill, form);
+                }
+                judge("attendPartition" + formName(form), *k, decode, 24, "u*sum");
+                judge("attendTokens" + formName(form), *k, prefill, 24, "u*sum");
+            }
+    }
+
     void attention() {
         for (const KernelTable* k : tablesHere()) {
             Errors decode, prefill;
@@ -250,6 +312,59 @@ private slots:
     }
 
 private:
+    static constexpr AuditForm kForms[] = {
+        {KvDType::BF16, KvDType::BF16, false}, {KvDType::Fp8E4M3, KvDType::Fp8E4M3, false},
+        {KvDType::Int8, KvDType::Int8, false}, {KvDType::Int4, KvDType::Int4, false},
+        {KvDType::Int4, KvDType::Int4, true},  {KvDType::F16, KvDType::Int4, false},
+        {KvDType::Int8, KvDType::F16, false},
+    };
+    static std::string formName(const AuditForm& form) {
+        return std::string(", ") + kvDTypeName(form.keys) + (form.rotated ? " (codebook) " : " ") +
+               kvDTypeName(form.values);
+    }
+
+    /// Every code against the half it stands for, in steps of its scale.
+    static void addSealErrors(const AuditCache& cache, int length, Errors& errors) {
+        const KvAccess& kv = cache.kv;
+        const int size = kv.blockSize;
+        const auto unit = [](KvCode code, double largest, double range, double value) {
+            if (code == KvCode::Fp8)
+                return std::max(0x1p-9, std::ldexp(1.0, std::ilogb(std::max(std::fabs(value), 0x1p-6)) - 3));
+            return (code == KvCode::Int8 ? largest / 127 : range / 15) + 0x1p-24; // a scale is a half
+        };
+        for (int first = 0; first + size <= length; first += size)
+            for (int d = 0; d < kv.headDimK && cache.keysSealed(); ++d) {
+                double low = 1e30, high = -1e30;
+                for (int i = first; i < first + size; ++i) {
+                    low = std::min(low, static_cast<double>(cache.keys[static_cast<std::size_t>(i * kv.headDimK + d)]));
+                    high =
+                        std::max(high, static_cast<double>(cache.keys[static_cast<std::size_t>(i * kv.headDimK + d)]));
+                }
+                for (int i = first; i < first + size; ++i) {
+                    const double exact =
+                        halfToFloat(floatToHalf(cache.keys[static_cast<std::size_t>(i * kv.headDimK + d)]));
+                    errors.add(cache.keyAt(i, d, length + size), exact,
+                               unit(kv.keyCode, std::max(-low, high), high - low, exact));
+                }
+            }
+        for (int i = 0; i < length / size * size && cache.valuesSealed(); ++i)
+            for (int g = 0; g < kv.headDimV; g += kKvGroup) {
+                const int end = std::min(kv.headDimV, g + kKvGroup);
+                double low = 1e30, high = -1e30;
+                for (int d = g; d < end; ++d) {
+                    const double value = cache.values[static_cast<std::size_t>(i * kv.headDimV + d)];
+                    low = std::min(low, value);
+                    high = std::max(high, value);
+                }
+                for (int d = g; d < end; ++d) {
+                    const double exact =
+                        halfToFloat(floatToHalf(cache.values[static_cast<std::size_t>(i * kv.headDimV + d)]));
+                    errors.add(cache.valueAt(i, d, length + size), exact,
+                               unit(kv.valueCode, std::max(-low, high), high - low, exact));
+                }
+            }
+    }
+
     static void judge(const std::string& kernel, const KernelTable& k, const Errors& errors, double limit,
                       const char* unit) {
         std::printf("%-34s %-16s %9zu %12.3g %9.3g  %s\n", kernel.c_str(), k.name, errors.values(), errors.largest(),
@@ -296,11 +411,12 @@ private:
     }
 
     static void auditAttention(const KernelTable& k, Shapes& shapes, int length, std::int64_t mostTokens,
-                               Errors& decode, Errors& prefill) {
-        AuditCache cache(shapes, length);
+                               Errors& decode, Errors& prefill, const AuditForm& form = {}) {
+        AuditCache cache(shapes, length, form);
         cache.fill(k, length);
         AttentionArgs args;
         args.kv = cache.kv;
+        args.open = cache.openBlocks();
         args.table = cache.table.data();
         args.group = static_cast<std::int32_t>(shapes.between(1, 20));
         args.scale = 1.0f / std::sqrt(static_cast<float>(cache.kv.headDimK));
@@ -335,11 +451,15 @@ private:
     static std::vector<float> decodeToken(const KernelTable& k, AttentionArgs args, std::int64_t token, int seen) {
         const std::int64_t dimV = args.kv.headDimV, record = args.group * (2 + dimV);
         args.q += token * args.qStride;
+        args.firstPosition = seen - 1;
+        args.tokens = 1;
         const std::int64_t parts = (seen + kPartition - 1) / kPartition;
         std::vector<float> partials(static_cast<std::size_t>(record * parts), kNan);
+        std::vector<float> scratch(static_cast<std::size_t>(attentionScratchFloats(args.group, args.kv.headDimK, dimV)),
+                                   kNan);
         for (std::int64_t p = 0; p < parts; ++p)
             k.attendPartition(args, p * kPartition, std::min<std::int64_t>(seen, (p + 1) * kPartition),
-                              partials.data() + p * record);
+                              partials.data() + p * record, scratch.data());
         std::vector<float> out(static_cast<std::size_t>(args.group * dimV), kNan);
         k.combinePartials(partials.data(), parts, args.group, args.kv.headDimV, out.data());
         return out;

@@ -344,7 +344,7 @@ private slots:
         KvLayout kv = model.kvLayout(12, 4);
         QVERIFY(!bare->createKvCache(kv));
         kv = model.kvLayout(16, 4);
-        kv.dtypeK = DType::Q8_0;
+        kv.format.keys = KvDType::Int8; // without tail slots
         QVERIFY(!bare->createKvCache(kv));
         Program empty;
         QVERIFY(!bare->setProgram(empty));

@@ -235,7 +235,8 @@ std::string TinyModel::load(Backend& backend, std::int32_t maxTokens, std::int32
     return set ? std::string() : set.error.message;
 }
 
-KvLayout TinyModel::kvLayout(std::int32_t blockSize, std::int32_t numBlocks) const {
+KvLayout TinyModel::kvLayout(std::int32_t blockSize, std::int32_t numBlocks, const KvFormat& format,
+                             std::int32_t sequences) const {
     KvLayout kv;
     kv.layers = shape.layers;
     kv.kvHeads = shape.kvHeads;
@@ -243,6 +244,8 @@ KvLayout TinyModel::kvLayout(std::int32_t blockSize, std::int32_t numBlocks) con
     kv.headDimV = shape.headDimV;
     kv.blockSize = blockSize;
     kv.numBlocks = numBlocks;
+    kv.format = format;
+    kv.tailSlots = format.quantized() ? sequences : 0;
     return kv;
 }
 
@@ -310,18 +313,44 @@ std::vector<double> TinyModel::reference(const std::vector<std::int32_t>& tokens
     return logits;
 }
 
-Driver::Driver(Backend& backend, const TinyModel& model, std::int32_t blockSize, std::int32_t numBlocks)
+Driver::Driver(Backend& backend, const TinyModel& model, std::int32_t blockSize, std::int32_t numBlocks,
+               std::int32_t tailSlots)
     : m_backend(backend)
     , m_vocab(model.shape.vocab)
     , m_blockSize(blockSize) {
     for (std::int32_t i = 0; i < numBlocks; ++i)
         freeBlocks.push_back(i);
+    for (std::int32_t i = 0; i < tailSlots; ++i)
+        freeTails.push_back(i);
+}
+
+std::vector<float> Driver::run(Sequence& sequence, const std::vector<std::int32_t>& tokens, std::size_t chunk) {
+    std::vector<float> logits;
+    for (std::size_t i = 0; i < tokens.size();) {
+        const std::int32_t from = sequence.length;
+        std::int32_t to = from + static_cast<std::int32_t>(std::min(chunk, tokens.size() - i));
+        if (sequence.tailSlot >= 0 && from % m_blockSize != 0 && from / m_blockSize != to / m_blockSize)
+            to = to / m_blockSize * m_blockSize;
+        const auto at = tokens.begin() + static_cast<std::ptrdiff_t>(i);
+        const std::vector<float> part = step({{&sequence, {at, at + (to - from)}}});
+        if (status != StepStatus::Done)
+            return {};
+        logits.insert(logits.end(), part.begin(), part.end());
+        i += static_cast<std::size_t>(to - from);
+    }
+    return logits;
 }
 
 std::vector<float> Driver::step(const std::vector<Part>& parts, std::vector<BlockCopy> copies) {
-    std::vector<std::int32_t> ids, positions, slots, cu{0}, lengths, tables, starts{0}, rows;
+    std::vector<std::int32_t> ids, positions, slots, cu{0}, lengths, tables, starts{0}, rows, tails;
     for (const Part& part : parts) {
         Sequence& s = *part.sequence;
+        if (s.tailSlot < 0 && !freeTails.empty()) {
+            s.tailSlot = freeTails.back();
+            freeTails.pop_back();
+        }
+        if (s.tailSlot >= 0)
+            tails.push_back(s.tailSlot);
         for (std::int32_t token : part.tokens) {
             if (s.length % m_blockSize == 0 && s.length / m_blockSize == static_cast<std::int32_t>(s.table.size())) {
                 s.table.push_back(freeBlocks.back());
@@ -349,6 +378,7 @@ std::vector<float> Driver::step(const std::vector<Part>& parts, std::vector<Bloc
     in.tableStarts = starts;
     in.logitRows = rows;
     in.copies = copies;
+    in.tailSlots = tails;
     const Ticket ticket = m_backend.submit(in);
     status = m_backend.await(ticket);
     std::vector<float> logits(rows.size() * static_cast<std::size_t>(m_vocab));

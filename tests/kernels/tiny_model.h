@@ -46,7 +46,9 @@ public:
     /// Adds the weights and sets the program, with the given capacities. Fails the caller's way: returns the message.
     std::string load(kernels::Backend& backend, std::int32_t maxTokens, std::int32_t maxSequences,
                      std::int32_t maxLogitRows, std::int32_t maxTableEntries);
-    kernels::KvLayout kvLayout(std::int32_t blockSize, std::int32_t numBlocks) const;
+    /// With as many tail slots as `sequences` where the format needs them.
+    kernels::KvLayout kvLayout(std::int32_t blockSize, std::int32_t numBlocks, const kernels::KvFormat& format = {},
+                               std::int32_t sequences = 16) const;
 
     /// Logits of every position, (n, vocab), in float64. Keys and values are rounded
     /// to f16, as the cache does.
@@ -70,11 +72,13 @@ private:
 /// Runs sequences over a backend the way an engine would, one step at a time, with arbitrary block tables.
 class Driver {
 public:
-    Driver(kernels::Backend& backend, const TinyModel& model, std::int32_t blockSize, std::int32_t numBlocks);
+    Driver(kernels::Backend& backend, const TinyModel& model, std::int32_t blockSize, std::int32_t numBlocks,
+           std::int32_t tailSlots = 0);
 
     struct Sequence {
         std::vector<std::int32_t> table;
         std::int32_t length = 0;
+        std::int32_t tailSlot = -1; ///< with a quantized format; taken from `freeTails` by the first step
     };
     struct Part {
         Sequence* sequence = nullptr;
@@ -86,7 +90,11 @@ public:
     /// Of the last step.
     kernels::StepStatus status = kernels::StepStatus::Done;
 
+    /// Computes the tokens in chunks of at most `chunk`, cut as tail slots want it; logits of every token.
+    std::vector<float> run(Sequence& sequence, const std::vector<std::int32_t>& tokens, std::size_t chunk);
+
     std::vector<std::int32_t> freeBlocks;
+    std::vector<std::int32_t> freeTails; ///< empty: the format has none
 
 private:
     kernels::Backend& m_backend;

@@ -35,9 +35,10 @@ class World {
 public:
     World(const kv::CacheConfig& cache, SchedulerConfig config, Seen& seen)
         : m_seen(seen)
+        , m_tailSlots(cache.tailSlots)
         , m_cache(cache)
         , m_scheduler(m_cache, config)
-        , m_model(kBlocks, kBlockSize, kVocabulary) {}
+        , m_model(kBlocks, kBlockSize, kVocabulary, cache.tailSlots) {}
 
     void apply(const Operation& o) {
         switch (o.kind % 16) {
@@ -75,6 +76,7 @@ public:
             m_scheduler.dropRetained(id);
         m_scheduler.checkInvariants();
         RC_ASSERT(m_cache.available() == kBlocks);
+        RC_ASSERT(m_cache.freeTailSlots() == m_tailSlots);
         m_seen.copies += m_cache.counters().copies;
         m_seen.evictions += m_cache.counters().totalEvictions();
         m_seen.preemptions += m_scheduler.counters().preemptions;
@@ -194,6 +196,7 @@ private:
     }
 
     Seen& m_seen;
+    std::int32_t m_tailSlots;
     kv::KvCache m_cache;
     Scheduler m_scheduler;
     SimulatedModel m_model;
@@ -215,7 +218,7 @@ private slots:
             cache.attentionPerToken = 0.01;
             return cache;
         });
-        QVERIFY(seen.preemptions > 500 && seen.copies > 500 && seen.evictions > 1000 && seen.hits > 1000);
+        QVERIFY(seen.preemptions > 500 && seen.copies > 150 && seen.evictions > 1000 && seen.hits > 1000);
         QVERIFY(seen.aborted > 1000 && seen.ended > 3000);
         allReasonsSeen(seen);
     }
@@ -229,7 +232,7 @@ private slots:
             return cache;
         });
         QVERIFY(seen.preemptions == 0 && seen.evictions == 0); // an extent holds all that a sequence can need
-        QVERIFY(seen.copies > 50 && seen.hits > 200 && seen.refused > 20);
+        QVERIFY(seen.copies > 30 && seen.hits > 200 && seen.refused > 20);
         QVERIFY(seen.aborted > 500 && seen.ended > 1500);
         allReasonsSeen(seen);
     }
@@ -254,7 +257,9 @@ private:
             config.maxLongPartialPrefills = *rc::gen::inRange(1, 3);
             config.reserve = *rc::gen::element(kv::ContiguousReserve::Request, kv::ContiguousReserve::Request,
                                                kv::ContiguousReserve::Model);
-            const kv::CacheConfig cache = makeConfig();
+            kv::CacheConfig cache = makeConfig();
+            // Blocks that keep their form; a tail slot for each that runs; fewer, so that some have to wait for one.
+            cache.tailSlots = *rc::gen::element(0, config.maxSequences, std::max(1, config.maxSequences - 2));
             const std::vector<Operation> list = *operations(kOperationsPerRun);
             World world(cache, config, seen);
             for (const Operation& operation : list)

@@ -19,10 +19,12 @@ namespace kvscope::test {
 
 class SimulatedModel {
 public:
-    SimulatedModel(std::int32_t numBlocks, std::int32_t blockSize, TokenId vocabulary)
+    /// With tails the block that a sequence fills lies in its tail slot until it is full, as quantized KV wants it.
+    SimulatedModel(std::int32_t numBlocks, std::int32_t blockSize, TokenId vocabulary, std::int32_t tailSlots = 0)
         : m_blockSize(blockSize)
         , m_vocabulary(vocabulary)
-        , m_slots(static_cast<std::size_t>(numBlocks) * static_cast<std::size_t>(blockSize), kGarbage) {}
+        , m_slots(static_cast<std::size_t>(numBlocks) * static_cast<std::size_t>(blockSize), kGarbage)
+        , m_tails(static_cast<std::size_t>(tailSlots) * static_cast<std::size_t>(blockSize), kGarbage) {}
 
     /// What the model says after this history: a function of the tokens alone.
     TokenId nextToken(std::span<const TokenId> history) const {
@@ -52,7 +54,7 @@ public:
         copyBlocks(plan, std::min(copiesMade, plan.copies.size()));
         for (const sched::StepItem& item : plan.items)
             for (std::int64_t p = item.from; p < item.to; ++p)
-                slot(item, p) = kGarbage;
+                slot(item, p) = whileComputed(item, p) = kGarbage;
     }
 
 private:
@@ -75,6 +77,15 @@ private:
                                                 position % m_blockSize)];
     }
 
+    /// Where the slot lies while the step computes, and after it unless its block became full.
+    std::uint64_t& whileComputed(const sched::StepItem& item, std::int64_t position) {
+        const std::int64_t first = position / m_blockSize * m_blockSize;
+        const bool full = first + m_blockSize <= item.to, begun = first < item.from;
+        if (m_tails.empty() || first + m_blockSize <= item.from || (full && !begun))
+            return slot(item, position);
+        return m_tails.at(static_cast<std::size_t>(item.tailSlot * m_blockSize + position % m_blockSize));
+    }
+
     /// All sources are read before any destination is written: a result that depends on the order of copies is wrong.
     void copyBlocks(const sched::StepPlan& plan, std::size_t count) {
         std::vector<std::uint64_t> read;
@@ -91,17 +102,23 @@ private:
     }
 
     std::uint64_t computeItem(const sched::StepItem& item) {
+        const std::int64_t size = m_blockSize;
+        if (!m_tails.empty() && item.from % size != 0 && item.to % size != 0 && item.from / size != item.to / size)
+            throw std::runtime_error("a step wants two half filled blocks in one tail slot");
         for (std::int64_t p = item.from; p < item.to; ++p) {
-            const std::uint64_t before = p == 0 ? kSeed : slot(item, p - 1);
-            slot(item, p) =
+            const std::uint64_t before = p == 0 ? kSeed : whileComputed(item, p - 1);
+            whileComputed(item, p) =
                 mix(before, static_cast<std::uint64_t>(item.tokens[static_cast<std::size_t>(p - item.from)]));
         }
+        for (std::int64_t p = item.from / size * size; p < item.to / size * size; ++p)
+            slot(item, p) = whileComputed(item, p); // sealed
         std::uint64_t attention = 0;
         for (std::int64_t p = 0; p < item.to; ++p) {
-            if (slot(item, p) == kGarbage)
+            const std::uint64_t read = p < item.to / size * size ? slot(item, p) : whileComputed(item, p);
+            if (read == kGarbage)
                 throw std::runtime_error("sequence " + std::to_string(item.sequence.value()) + " read slot " +
                                          std::to_string(p) + " that nobody had written");
-            attention += mix(slot(item, p), static_cast<std::uint64_t>(p));
+            attention += mix(read, static_cast<std::uint64_t>(p));
         }
         return attention;
     }
@@ -109,6 +126,7 @@ private:
     std::int32_t m_blockSize;
     TokenId m_vocabulary;
     std::vector<std::uint64_t> m_slots;
+    std::vector<std::uint64_t> m_tails;
 };
 
 } // namespace kvscope::test

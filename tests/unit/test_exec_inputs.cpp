@@ -14,7 +14,7 @@ namespace {
 
 KvBudgetInputs inputs() {
     KvBudgetInputs in;
-    in.bytesPerToken = 1000;
+    in.bytesPerBlock = 16'000;
     in.blockSize = 16;
     in.maxModelLen = 100;
     in.availableBytes = 100'000'000;

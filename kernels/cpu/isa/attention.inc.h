@@ -7,75 +7,14 @@
 // of weights is one fixed tree, a value lane sees its positions in ascending order. Partials are combined in ascending
 // order. So who computes a partition, how long the chunk is and how large the blocks are changes nothing.
 // Positions at or after `last` never enter an operation whose result is kept: their slots may hold anything.
+// With quantized parts a token sees the blocks before its own in sealed form and its own as f16, whether that block
+// became full in this step or not: so neither chunk nor company decides what it sees.
 #pragma once
 
 namespace kvscope::kernels {
 namespace {
 
-constexpr int kVectorsPerTile = static_cast<int>(kKeyTile) / 16;
-
-/// Where the 64 positions of a key tile lie: eight runs of eight slots (8 divides every block size).
-struct TileAddress {
-    const std::byte* keys[8];   ///< first dimension of the run's first slot
-    const std::byte* values[8]; ///< value row of the run's first slot
-};
-
-KV_FN void locateTile(const AttentionArgs& args, std::int64_t first, std::int64_t last, TileAddress& at) {
-    const std::int64_t size = args.kv.blockSize;
-    for (int run = 0; run < 8; ++run) {
-        // Runs behind the end repeat the last block that is there; what is loaded from them is masked.
-        std::int64_t position = first + run * 8;
-        if (position >= last)
-            position = (last - 1) / 8 * 8;
-        const std::byte* block = args.kv.pool +
-                                 static_cast<std::size_t>(args.table[position / size]) * args.kv.blockBytes +
-                                 args.kv.headOffset;
-        const std::size_t slot = static_cast<std::size_t>(position % size);
-        at.keys[run] = block + slot * 2;
-        at.values[run] = block + args.kv.valueOffset + slot * static_cast<std::size_t>(args.kv.headDimV) * 2;
-    }
-}
-
-/// Keys and values of a tile where they lie in the cache: what decode reads once per group of heads.
-struct PagedTile {
-    PagedTile(const AttentionArgs& args, const TileAddress& address)
-        : at(address)
-        , keyStep(static_cast<std::size_t>(args.kv.blockSize) * 2)
-        , valueStep(static_cast<std::size_t>(args.kv.headDimV) * 2)
-        , pairs(args.kv.blockSize == 8) {}
-    KV_INLINE F keys(int vector, std::int32_t d) const {
-        const std::size_t offset = static_cast<std::size_t>(d) * keyStep;
-        const int run = 2 * vector;
-        return pairs ? loadHalfPair(at.keys[run] + offset, at.keys[run + 1] + offset) : loadHalf(at.keys[run] + offset);
-    }
-    KV_INLINE F values(int position, std::int32_t d) const { return loadHalf(row(position, d)); }
-    KV_INLINE F valuesPart(int position, std::int32_t d, int n) const { return loadHalfPart(row(position, d), n); }
-
-    const TileAddress& at;
-    std::size_t keyStep, valueStep;
-    bool pairs;
-
-private:
-    KV_INLINE const std::byte* row(int position, std::int32_t d) const {
-        return at.values[position / 8] + static_cast<std::size_t>(position % 8) * valueStep +
-               static_cast<std::size_t>(d) * 2;
-    }
-};
-
-/// The same converted to float32 once, for the many query rows of prefill.
-struct FlatTile {
-    KV_INLINE F keys(int vector, std::int32_t d) const { return load(keyData + d * kKeyTile + vector * 16); }
-    KV_INLINE F values(int position, std::int32_t d) const { return load(valueData + position * dims + d); }
-    KV_INLINE F valuesPart(int position, std::int32_t d, int n) const {
-        return loadPart(valueData + position * dims + d, n);
-    }
-
-    const float* keyData;   ///< [headDimK][64]
-    const float* valueData; ///< [64][headDimV]
-    std::int64_t dims;      ///< headDimV
-};
-
-/// scores[r][64] = scale * q[r]·k for R query rows, in register tiles of R x V vectors of 16 keys.
+/// scores[r][64] = factor * q[r]·k for R query rows, in register tiles of R x V vectors of 16 keys.
 template <int R, int V, class Tile>
 KV_FN void scoreRows(const AttentionArgs& args, const Tile& tile, const float* q, float* scores) {
     const std::int64_t stride = args.kv.headDimK;
@@ -94,9 +33,11 @@ KV_FN void scoreRows(const AttentionArgs& args, const Tile& tile, const float* q
                     acc[r][v] = fma(x, k[v], acc[r][v]);
             }
         }
-        for (int r = 0; r < R; ++r)
-            for (int v = 0; v < V; ++v)
-                store(scores + r * kKeyTile + (v0 + v) * 16, mul(acc[r][v], set1(args.scale)));
+        for (int v = 0; v < V; ++v) {
+            const F factor = tile.factor(v0 + v);
+            for (int r = 0; r < R; ++r)
+                store(scores + r * kKeyTile + (v0 + v) * 16, mul(acc[r][v], factor));
+        }
     }
 }
 
@@ -193,16 +134,79 @@ void valueGroup(const AttentionArgs& args, const Tile& tile, const float* weight
             valueGroup<R - 1>(args, tile, weights, rows, count, acc);
 }
 
-/// One key tile for some query rows that all see its first `count` positions: [rows] maximum, sum and values go on.
-template <class Tile>
-KV_FN void attendTile(const AttentionArgs& args, const Tile& tile, const float* q, int rows, int count, float* maximum,
-                      float* sum, float* acc, float* scores) {
-    const std::int32_t dims = args.kv.headDimV;
-    scoreGroup<kScoreRows>(args, tile, q, rows, scores);
+KV_FN void softmaxRows(float* scores, int rows, int count, float* maximum, float* sum, float* acc, std::int32_t dims) {
     for (int r = 0; r < rows; ++r)
         softmaxTile(scores + r * kKeyTile, count, maximum + r, sum + r, acc + static_cast<std::int64_t>(r) * dims,
                     dims);
+}
+
+/// One flat key tile for some query rows that all see its first `count` positions: [rows] maximum, sum and values go
+/// on.
+KV_FN void attendTile(const AttentionArgs& args, const FlatTile& tile, const float* q, int rows, int count,
+                      float* maximum, float* sum, float* acc, float* scores) {
+    scoreGroup<kScoreRows>(args, tile, q, rows, scores);
+    softmaxRows(scores, rows, count, maximum, sum, acc, args.kv.headDimV);
     valueGroup<kScoreRows>(args, tile, scores, rows, count, acc);
+}
+
+template <KvCode Code>
+void scorePaged(const AttentionArgs& args, const TileAddress& at, const float* q, int rows, float* scores) {
+    const KeyTile<Code> tile(args, at);
+    scoreGroup<kScoreRows>(args, tile, q, rows, scores);
+}
+
+template <KvCode Code>
+void valuePaged(const AttentionArgs& args, const TileAddress& at, float* weights, int rows, int count, float* acc) {
+    const ValueTile<Code> tile(args, at);
+    if constexpr (ValueTile<Code>::kWeightFactor != 1)
+        for (std::int64_t i = 0; i < rows * kKeyTile; i += 16)
+            store(weights + i, mul(load(weights + i), set1(tile.kWeightFactor)));
+    valueGroup<kScoreRows>(args, tile, weights, rows, count, acc);
+}
+
+/// The same as attendTile for a tile where it lies in the cache, all of it sealed or of 16 bits: what decode reads once
+/// per group of heads.
+KV_FN void attendPaged(const AttentionArgs& args, const TileAddress& at, const float* q, int rows, int count,
+                       float* maximum, float* sum, float* acc, float* scores) {
+    switch (args.kv.keyCode) {
+    case KvCode::F16:
+        scorePaged<KvCode::F16>(args, at, q, rows, scores);
+        break;
+    case KvCode::BF16:
+        scorePaged<KvCode::BF16>(args, at, q, rows, scores);
+        break;
+    case KvCode::Fp8:
+        scorePaged<KvCode::Fp8>(args, at, q, rows, scores);
+        break;
+    case KvCode::Int8:
+        scorePaged<KvCode::Int8>(args, at, q, rows, scores);
+        break;
+    case KvCode::Int4:
+        scorePaged<KvCode::Int4>(args, at, q, rows, scores);
+        break;
+    case KvCode::Codebook4:
+        scorePaged<KvCode::Codebook4>(args, at, q, rows, scores);
+        break;
+    }
+    softmaxRows(scores, rows, count, maximum, sum, acc, args.kv.headDimV);
+    switch (args.kv.valueCode) {
+    case KvCode::F16:
+        valuePaged<KvCode::F16>(args, at, scores, rows, count, acc);
+        break;
+    case KvCode::BF16:
+        valuePaged<KvCode::BF16>(args, at, scores, rows, count, acc);
+        break;
+    case KvCode::Fp8:
+        valuePaged<KvCode::Fp8>(args, at, scores, rows, count, acc);
+        break;
+    case KvCode::Int8:
+        valuePaged<KvCode::Int8>(args, at, scores, rows, count, acc);
+        break;
+    case KvCode::Int4:
+    case KvCode::Codebook4: // keys only
+        valuePaged<KvCode::Int4>(args, at, scores, rows, count, acc);
+        break;
+    }
 }
 
 /// Fresh online softmax state of `rows` query rows.
@@ -217,22 +221,45 @@ KV_FN void resetRows(float* maximum, float* sum, float* acc, std::int64_t rows, 
 /// Query heads that go through a tile together; a larger group is taken in pieces.
 constexpr int kHeadPiece = 16;
 
+KV_FN bool hasOpenBlocks(const AttentionArgs& args) {
+    return isQuantizedCode(args.kv.keyCode) || isQuantizedCode(args.kv.valueCode);
+}
+
 /// Positions [first, last) of one partition for one query token; see KernelTable::attendPartition.
-void attendPartition(const AttentionArgs& args, std::int64_t first, std::int64_t last, float* partial) {
+void attendPartition(const AttentionArgs& args, std::int64_t first, std::int64_t last, float* partial, float* scratch) {
     alignas(64) float scores[kHeadPiece * kKeyTile];
+    const std::int32_t dims = args.kv.headDimV;
     float* maximum = partial;
     float* sum = partial + args.group;
     float* acc = partial + 2 * args.group;
-    resetRows(maximum, sum, acc, args.group, args.kv.headDimV);
+    resetRows(maximum, sum, acc, args.group, dims);
+    // From here on the token's own block is read as f16.
+    const std::int64_t own = args.firstPosition / args.kv.blockSize;
+    const std::int64_t open = hasOpenBlocks(args) ? own * args.kv.blockSize : last;
+    const bool bothQuantized = isQuantizedCode(args.kv.keyCode) && isQuantizedCode(args.kv.valueCode);
+    FlatTile flat;
+    flat.keyData = scratch;
+    flat.valueData = scratch + args.kv.headDimK * kKeyTile;
+    flat.dims = dims;
     for (std::int64_t start = first; start < last; start += kKeyTile) {
         TileAddress at;
-        locateTile(args, start, last, at);
-        const PagedTile tile(args, at);
+        const bool sealed = last <= open || start + kKeyTile <= open;
+        if (sealed) {
+            locateTile(args, start, last, at);
+        } else {
+            if (const std::int64_t end = bothQuantized ? open : last; end > start) // what else is there is put over it
+                flattenTile(args, start, end, flat);
+            overlayOpenBlock(args, own, start, flat);
+        }
         const int count = last - start < kKeyTile ? static_cast<int>(last - start) : static_cast<int>(kKeyTile);
         for (std::int32_t h = 0; h < args.group; h += kHeadPiece) {
             const int heads = args.group - h < kHeadPiece ? args.group - h : kHeadPiece;
-            attendTile(args, tile, args.q + static_cast<std::int64_t>(h) * args.kv.headDimK, heads, count, maximum + h,
-                       sum + h, acc + static_cast<std::int64_t>(h) * args.kv.headDimV, scores);
+            const float* q = args.q + static_cast<std::int64_t>(h) * args.kv.headDimK;
+            float* values = acc + static_cast<std::int64_t>(h) * dims;
+            if (sealed)
+                attendPaged(args, at, q, heads, count, maximum + h, sum + h, values, scores);
+            else
+                attendTile(args, flat, q, heads, count, maximum + h, sum + h, values, scores);
         }
     }
 }
@@ -273,40 +300,50 @@ void combinePartials(const float* partials, std::int64_t count, std::int32_t gro
     }
 }
 
-/// Converts a key tile to float32; positions at and behind `last` become garbage that is masked later.
-void flattenTile(const AttentionArgs& args, std::int64_t start, std::int64_t last, float* keys, float* values) {
-    TileAddress at;
-    locateTile(args, start, last, at);
-    const PagedTile tile(args, at);
-    for (std::int32_t d = 0; d < args.kv.headDimK; ++d)
-        for (int v = 0; v < kVectorsPerTile; ++v)
-            store(keys + d * kKeyTile + v * 16, tile.keys(v, d));
-    const std::int32_t dims = args.kv.headDimV;
-    const int count = last - start < kKeyTile ? static_cast<int>(last - start) : static_cast<int>(kKeyTile);
-    for (int i = 0; i < count; ++i)
-        for (std::int32_t d = 0; d < dims; d += 16) {
-            const int n = dims - d < 16 ? dims - d : 16;
-            if (n == 16)
-                store(values + i * dims + d, tile.values(i, d));
-            else
-                storePart(values + i * dims + d, tile.valuesPart(i, d, n), n);
+/// Query rows of a chunk of tokens, token by token; their softmax state goes from tile to tile.
+struct ChunkRows {
+    const float* q; ///< [rows][headDimK]
+    float* scores;  ///< [rows][64]
+    float *maximum, *sum, *acc;
+};
+
+/// Tokens [t, end) of a chunk against a tile, each seeing another number of its positions. With quantized parts their
+/// own blocks lie in the tile, one after another, and are put over it while their tokens pass.
+void attendDiagonal(const AttentionArgs& args, FlatTile& tile, std::int64_t start, std::int64_t t, std::int64_t end,
+                    const ChunkRows& rows) {
+    const std::int64_t group = args.group, last = args.firstPosition + args.tokens;
+    std::int64_t open = -1;
+    for (; t < end; ++t) {
+        const std::int64_t position = args.firstPosition + t, own = position / args.kv.blockSize, r = t * group;
+        if (hasOpenBlocks(args) && own != open) {
+            if (open >= 0) // the block before it is seen sealed from here on
+                flattenTile(args, start, last, tile);
+            overlayOpenBlock(args, own, start, tile);
+            open = own;
         }
+        attendTile(args, tile, rows.q + r * args.kv.headDimK, args.group, static_cast<int>(position + 1 - start),
+                   rows.maximum + r, rows.sum + r, rows.acc + r * args.kv.headDimV, rows.scores);
+    }
 }
 
 void attendTokens(const AttentionArgs& args, float* out, std::int64_t outStride, float* scratch) {
     const std::int32_t group = args.group, dims = args.kv.headDimV, dimK = args.kv.headDimK;
     const std::int64_t rows = args.tokens * group, state = rows * (2 + dims);
     const std::int64_t end = args.firstPosition + args.tokens; // what the last token sees
-    float* total = scratch;                                    // [rows] maximum, [rows] sum, [rows][dims] values
-    float* part = total + state;                               // the same for the partition at hand
-    float* q = part + state;                                   // [rows][dimK]
-    float* scores = q + rows * dimK;                           // [rows][64]
+    const bool quantized = hasOpenBlocks(args);
+    float* total = scratch;          // [rows] maximum, [rows] sum, [rows][dims] values
+    float* part = total + state;     // the same for the partition at hand
+    float* q = part + state;         // [rows][dimK]
+    float* scores = q + rows * dimK; // [rows][64]
     float* keys = scores + rows * kKeyTile;
     float* values = keys + dimK * kKeyTile;
     for (std::int64_t t = 0; t < args.tokens; ++t)
         std::memcpy(q + t * group * dimK, args.q + t * args.qStride,
                     static_cast<std::size_t>(group) * static_cast<std::size_t>(dimK) * sizeof(float));
-    const FlatTile tile{keys, values, dims};
+    FlatTile tile;
+    tile.keyData = keys;
+    tile.valueData = values;
+    tile.dims = dims;
 
     for (std::int64_t partition = 0; partition < end; partition += kPartition) {
         float* now = partition == 0 ? total : part;
@@ -314,16 +351,14 @@ void attendTokens(const AttentionArgs& args, float* out, std::int64_t outStride,
         resetRows(maximum, sum, acc, rows, dims);
         const std::int64_t partitionEnd = partition + kPartition < end ? partition + kPartition : end;
         for (std::int64_t start = partition; start < partitionEnd; start += kKeyTile) {
-            flattenTile(args, start, end, keys, values);
-            // Token t sees positions 0..firstPosition + t. From `whole` on, tokens see all of this tile and go through
-            // it together; those before see a part of it, each another one, or nothing.
+            flattenTile(args, start, end, tile);
+            // Token t sees positions 0..firstPosition + t. From `whole` on, tokens see all of this tile (sealed, where
+            // parts are quantized) and go through it together; those before are on its diagonal, or see nothing of it.
             const auto clamp = [&](std::int64_t t) { return t < 0 ? 0 : t < args.tokens ? t : args.tokens; };
-            const std::int64_t whole = clamp(start + kKeyTile - 1 - args.firstPosition);
-            for (std::int64_t t = clamp(start - args.firstPosition); t < whole; ++t) {
-                const int count = static_cast<int>(args.firstPosition + t + 1 - start);
-                const std::int64_t r = t * group;
-                attendTile(args, tile, q + r * dimK, group, count, maximum + r, sum + r, acc + r * dims, scores);
-            }
+            const std::int64_t whole = clamp(start + kKeyTile - (quantized ? 0 : 1) - args.firstPosition);
+            attendDiagonal(args, tile, start, clamp(start - args.firstPosition), whole, {q, scores, maximum, sum, acc});
+            if (whole < args.tokens && quantized && whole > clamp(start - args.firstPosition))
+                flattenTile(args, start, end, tile);
             if (whole < args.tokens) {
                 const std::int64_t r = whole * group;
                 attendTile(args, tile, q + r * dimK, static_cast<int>(rows - r), static_cast<int>(kKeyTile),

@@ -108,35 +108,6 @@ void rope(RopeStyle style, float* head, const float* cosine, const float* sine, 
     }
 }
 
-KV_FN F clampToHalf(const F& x) {
-    return max(set1(-65504.0f), min(set1(65504.0f), x));
-}
-
-KV_FN std::byte* slotBlock(const KvAccess& kv, std::int32_t slot) {
-    return kv.pool + static_cast<std::size_t>(slot / kv.blockSize) * kv.blockBytes + kv.headOffset;
-}
-
-void storeKey(const KvAccess& kv, std::int32_t slot, const float* key) {
-    std::byte* out = slotBlock(kv, slot) + static_cast<std::size_t>(slot % kv.blockSize) * 2;
-    std::uint16_t half[16];
-    for (std::int32_t d = 0; d < kv.headDimK; d += 16) {
-        const int n = kv.headDimK - d < 16 ? kv.headDimK - d : 16;
-        storeHalf(half, clampToHalf(loadPart(key + d, n)), 16);
-        for (int i = 0; i < n; ++i)
-            std::memcpy(out + static_cast<std::size_t>(d + i) * static_cast<std::size_t>(kv.blockSize) * 2, half + i,
-                        2);
-    }
-}
-
-void storeValue(const KvAccess& kv, std::int32_t slot, const float* value) {
-    std::byte* out = slotBlock(kv, slot) + kv.valueOffset +
-                     static_cast<std::size_t>(slot % kv.blockSize) * static_cast<std::size_t>(kv.headDimV) * 2;
-    for (std::int32_t d = 0; d < kv.headDimV; d += 16) {
-        const int n = kv.headDimV - d < 16 ? kv.headDimV - d : 16;
-        storeHalf(out + d * 2, clampToHalf(loadPart(value + d, n)), n);
-    }
-}
-
 KV_FN F activateLanes(Activation activation, const F& x) {
     // silu(x) = x / (1 + e^-x); gelu(x) = x / (1 + e^-2u) with u = sqrt(2/pi) (x + 0.044715 x^3), as 1 + tanh u =
     // 2 / (1 + e^-2u).

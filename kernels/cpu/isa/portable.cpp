@@ -6,6 +6,10 @@
 
 #include "kernels/cpu/isa/elementwise.inc.h"
 
+#include "kernels/cpu/isa/kv_codes.inc.h"
+
+#include "kernels/cpu/isa/kv_tiles.inc.h"
+
 #include "kernels/cpu/isa/attention.inc.h"
 #include "kernels/cpu/isa/matmul.inc.h"
 

@@ -143,6 +143,77 @@ KV_FN F loadBrain(const void* p) {
     return {brain8(p), brain8(static_cast<const char*>(p) + 16)};
 }
 
+KV_FN F setPair(float low, float high) {
+    return {_mm256_set1_ps(low), _mm256_set1_ps(high)};
+}
+KV_FN F loadBrainPair(const void* low, const void* high) {
+    return {brain8(low), brain8(high)};
+}
+KV_FN F loadBrainPart(const void* p, int n) {
+    std::uint16_t h[16] = {};
+    std::memcpy(h, p, static_cast<std::size_t>(n) * 2);
+    return loadBrain(h);
+}
+KV_FN __m256i brainOf8(__m256 x) { // in the low half of each lane
+    const __m256i bits = _mm256_castps_si256(x);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    return _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
+}
+KV_FN void storeBrain(void* p, F x, int n) {
+    alignas(32) std::uint16_t h[16];
+    const __m256i words = _mm256_packus_epi32(brainOf8(x.a), brainOf8(x.b)); // by 128-bit halves
+    _mm256_store_si256(reinterpret_cast<__m256i*>(h), _mm256_permute4x64_epi64(words, 0xd8));
+    std::memcpy(p, h, static_cast<std::size_t>(n) * 2);
+}
+
+KV_FN __m128i loadEight(const void* p) {
+    return _mm_loadl_epi64(static_cast<const __m128i*>(p));
+}
+KV_FN F fp8Lanes(__m128i bytes) {
+    const __m256i halves = _mm256_and_si256(_mm256_slli_epi16(_mm256_cvtepi8_epi16(bytes), 7),
+                                            _mm256_set1_epi16(static_cast<short>(0xbf80)));
+    return {_mm256_cvtph_ps(_mm256_castsi256_si128(halves)), _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1))};
+}
+KV_FN F loadFp8(const void* p) {
+    return fp8Lanes(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+}
+KV_FN F loadFp8Part(const void* p, int n) {
+    std::uint8_t b[16] = {};
+    std::memcpy(b, p, static_cast<std::size_t>(n));
+    return loadFp8(b);
+}
+KV_FN F loadFp8Pair(const void* low, const void* high) {
+    return fp8Lanes(_mm_unpacklo_epi64(loadEight(low), loadEight(high)));
+}
+KV_FN F loadInt8Pair(const void* low, const void* high) {
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(loadEight(low))),
+            _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(loadEight(high)))};
+}
+KV_FN F loadInt8(const void* p) {
+    return loadInt8Pair(p, static_cast<const char*>(p) + 8);
+}
+KV_FN F loadInt8Part(const void* p, int n) {
+    std::int8_t b[16] = {};
+    std::memcpy(b, p, static_cast<std::size_t>(n));
+    return loadInt8(b);
+}
+KV_FN F loadNibbles(const void* p) {
+    const __m256i bytes = _mm256_cvtepu8_epi32(loadEight(p));
+    return {_mm256_cvtepi32_ps(_mm256_and_si256(bytes, _mm256_set1_epi32(15))),
+            _mm256_cvtepi32_ps(_mm256_srli_epi32(bytes, 4))};
+}
+KV_FN F lookUpNibbles(const void* p, const std::int8_t* table) {
+    const __m128i bytes = loadEight(p), mask = _mm_set1_epi8(15);
+    const __m128i nibbles =
+        _mm_unpacklo_epi64(_mm_and_si128(bytes, mask), _mm_and_si128(_mm_srli_epi16(bytes, 4), mask));
+    const __m128i levels = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)), nibbles);
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(levels)),
+            _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(levels, 8)))};
+}
+
 KV_FN I setInt(std::int32_t x) {
     return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)};
 }

@@ -114,6 +114,67 @@ KV_FN F loadBrain(const void* p) {
         _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(p))), 16));
 }
 
+KV_FN F setPair(float low, float high) {
+    return _mm512_mask_mov_ps(set1(high), firstLanes(8), set1(low));
+}
+KV_FN F brainLanes(__m256i halves) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}
+KV_FN F loadBrainPart(const void* p, int n) {
+    return brainLanes(_mm256_maskz_loadu_epi16(firstLanes(n), p));
+}
+KV_FN F loadBrainPair(const void* low, const void* high) {
+    return brainLanes(_mm256_set_m128i(_mm_loadu_si128(static_cast<const __m128i*>(high)),
+                                       _mm_loadu_si128(static_cast<const __m128i*>(low))));
+}
+KV_FN void storeBrain(void* p, F a, int n) {
+    const __m512i bits = _mm512_castps_si512(a);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+    const __m512i result = _mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q), quiet);
+    _mm256_mask_storeu_epi16(p, firstLanes(n), _mm512_cvtepi32_epi16(_mm512_srli_epi32(result, 16)));
+}
+
+KV_FN __m128i loadEight(const void* p) {
+    return _mm_loadl_epi64(static_cast<const __m128i*>(p));
+}
+KV_FN F fp8Lanes(__m128i bytes) {
+    return _mm512_cvtph_ps(_mm256_and_si256(_mm256_slli_epi16(_mm256_cvtepi8_epi16(bytes), 7),
+                                            _mm256_set1_epi16(static_cast<short>(0xbf80))));
+}
+KV_FN F loadFp8(const void* p) {
+    return fp8Lanes(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+}
+KV_FN F loadFp8Part(const void* p, int n) {
+    return fp8Lanes(_mm_maskz_loadu_epi8(firstLanes(n), p));
+}
+KV_FN F loadFp8Pair(const void* low, const void* high) {
+    return fp8Lanes(_mm_unpacklo_epi64(loadEight(low), loadEight(high)));
+}
+KV_FN F int8Lanes(__m128i bytes) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
+}
+KV_FN F loadInt8(const void* p) {
+    return int8Lanes(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+}
+KV_FN F loadInt8Part(const void* p, int n) {
+    return int8Lanes(_mm_maskz_loadu_epi8(firstLanes(n), p));
+}
+KV_FN F loadInt8Pair(const void* low, const void* high) {
+    return int8Lanes(_mm_unpacklo_epi64(loadEight(low), loadEight(high)));
+}
+KV_FN __m128i nibbles16(const void* p) {
+    const __m128i bytes = loadEight(p), mask = _mm_set1_epi8(15);
+    return _mm_unpacklo_epi64(_mm_and_si128(bytes, mask), _mm_and_si128(_mm_srli_epi16(bytes, 4), mask));
+}
+KV_FN F loadNibbles(const void* p) {
+    return int8Lanes(nibbles16(p));
+}
+KV_FN F lookUpNibbles(const void* p, const std::int8_t* table) {
+    return int8Lanes(_mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)), nibbles16(p)));
+}
+
 KV_FN I setInt(std::int32_t x) {
     return _mm512_set1_epi32(x);
 }

@@ -214,6 +214,101 @@ KV_FN F loadBrain(const void* p) {
     return r;
 }
 
+/// The first eight lanes low, the others high.
+KV_FN F setPair(float low, float high) {
+    F r;
+    KV_EACH {
+        const float x = i < 2 ? low : high;
+        r.v[i] = F4{x, x, x, x};
+    }
+    return r;
+}
+KV_FN F loadBrainPart(const void* p, int n) {
+    std::uint16_t h[16] = {};
+    std::memcpy(h, p, static_cast<std::size_t>(n) * 2);
+    return loadBrain(h);
+}
+KV_FN F loadBrainPair(const void* low, const void* high) {
+    std::uint16_t h[16];
+    std::memcpy(h, low, 16);
+    std::memcpy(h + 8, high, 16);
+    return loadBrain(h);
+}
+/// Ties to even; NaN stays NaN.
+KV_FN void storeBrain(void* p, const F& a, int n) {
+    float t[16];
+    store(t, a);
+    auto* out = static_cast<unsigned char*>(p);
+    for (int i = 0; i < n; ++i) {
+        std::uint32_t bits;
+        std::memcpy(&bits, t + i, 4);
+        bits = t[i] == t[i] ? bits + 0x7fffu + ((bits >> 16) & 1u) : bits | 0x400000u;
+        const auto h = static_cast<std::uint16_t>(bits >> 16);
+        std::memcpy(out + 2 * i, &h, 2);
+    }
+}
+
+/// Sixteen fp8_e4m3 values divided by 256: as halves they are a shift, the exponent biases differ by 8.
+KV_FN F loadFp8(const void* p) {
+    std::uint8_t b[16];
+    std::memcpy(b, p, sizeof b);
+    std::uint16_t h[16];
+    for (int i = 0; i < 16; ++i)
+        h[i] = static_cast<std::uint16_t>((b[i] & 0x80u) << 8 | (b[i] & 0x7fu) << 7);
+    return loadHalf(h);
+}
+KV_FN F loadFp8Part(const void* p, int n) {
+    std::uint8_t b[16] = {};
+    std::memcpy(b, p, static_cast<std::size_t>(n));
+    return loadFp8(b);
+}
+KV_FN F loadFp8Pair(const void* low, const void* high) {
+    std::uint8_t b[16];
+    std::memcpy(b, low, 8);
+    std::memcpy(b + 8, high, 8);
+    return loadFp8(b);
+}
+KV_FN F loadInt8(const void* p) {
+    std::int8_t b[16];
+    std::memcpy(b, p, sizeof b);
+    F r;
+    KV_EACH r.v[i] = __builtin_convertvector((I4{b[4 * i], b[4 * i + 1], b[4 * i + 2], b[4 * i + 3]}), F4);
+    return r;
+}
+KV_FN F loadInt8Part(const void* p, int n) {
+    std::int8_t b[16] = {};
+    std::memcpy(b, p, static_cast<std::size_t>(n));
+    return loadInt8(b);
+}
+KV_FN F loadInt8Pair(const void* low, const void* high) {
+    std::int8_t b[16];
+    std::memcpy(b, low, 8);
+    std::memcpy(b + 8, high, 8);
+    return loadInt8(b);
+}
+/// Sixteen nibbles in 8 bytes: the low one of byte j to lane j, the high one to lane 8 + j.
+KV_FN F loadNibbles(const void* p) {
+    std::uint8_t b[8];
+    std::memcpy(b, p, sizeof b);
+    std::int8_t n[16];
+    for (int i = 0; i < 8; ++i) {
+        n[i] = static_cast<std::int8_t>(b[i] & 15u);
+        n[8 + i] = static_cast<std::int8_t>(b[i] >> 4);
+    }
+    return loadInt8(n);
+}
+/// table[nibble] for the same.
+KV_FN F lookUpNibbles(const void* p, const std::int8_t* table) {
+    std::uint8_t b[8];
+    std::memcpy(b, p, sizeof b);
+    std::int8_t n[16];
+    for (int i = 0; i < 8; ++i) {
+        n[i] = table[b[i] & 15u];
+        n[8 + i] = table[b[i] >> 4];
+    }
+    return loadInt8(n);
+}
+
 KV_FN I setInt(std::int32_t x) {
     I r;
     KV_EACH r.v[i] = I4{x, x, x, x};

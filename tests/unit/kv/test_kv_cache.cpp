@@ -57,6 +57,55 @@ private slots:
         QCOMPARE(cache.lookup(tokenRange(100, 25)), std::int64_t(24));
     }
 
+    void tablesWithTailsShareWholeBlocksOnly() {
+        CacheConfig config = cacheConfig(10);
+        config.tailSlots = 2;
+        KvCache cache(config);
+        Computed a = compute(cache, tokenRange(100, 20)); // 2 full blocks and a half one
+        QVERIFY(a.table.tailSlot() >= 0);
+        QCOMPARE(cache.freeTailSlots(), 1);
+        {
+            BlockTable fork = cache.fork(a.table, 20, OwnerId(2), 0);
+            QCOMPARE(fork.tokens(), std::int64_t(16));
+            QCOMPARE(idsOf(fork.blocks()), (Ids{0, 1}));
+            QCOMPARE(fork.tailSlot(), -1); // it writes nothing yet
+            QCOMPARE(*cache.grow(fork, 17, 0), 1);
+            QVERIFY(fork.tailSlot() >= 0 && fork.tailSlot() != a.table.tailSlot());
+            QVERIFY(cache.pendingCopies().empty());
+            cache.checkInvariants();
+
+            // No slot is left: backpressure, and nothing has changed.
+            AdmitRequest request;
+            const Tokens tokens = tokenRange(900, 5);
+            request.tokens = tokens;
+            const AdmitResult refused = cache.admit(request, 0);
+            QVERIFY(!refused && refused.error().tailSlot);
+            BlockTable third = cache.fork(a.table, 8, OwnerId(3), 0);
+            const GrowResult stuck = cache.grow(third, 9, 0);
+            QVERIFY(!stuck && stuck.error().tailSlot);
+            cache.checkInvariants();
+        }
+        QCOMPARE(cache.freeTailSlots(), 1);
+        AdmitRequest forked;
+        const Tokens tokens = tokenRange(100, 20) + tokenRange(900, 3);
+        forked.tokens = tokens;
+        forked.forkFrom = &a.table;
+        forked.forkTokens = 20;
+        Admission admission = std::move(*cache.admit(forked, 0));
+        QCOMPARE(admission.reusedTokens, std::int64_t(16));
+        QVERIFY(cache.pendingCopies().empty());
+        admission.table.release();
+
+        cache.truncate(a.table, 18); // inside the block that is being filled
+        QCOMPARE(a.table.tokens(), std::int64_t(18));
+        QVERIFY(a.table.tailSlot() >= 0);
+        cache.truncate(a.table, 13); // inside a sealed one: its f16 is gone
+        QCOMPARE(a.table.tokens(), std::int64_t(8));
+        QCOMPARE(a.table.tailSlot(), -1);
+        QCOMPARE(cache.freeTailSlots(), 2);
+        cache.checkInvariants();
+    }
+
     void theLastTokenIsAlwaysComputed() {
         KvCache cache(cacheConfig(10));
         compute(cache, tokenRange(100, 16)).table.release();
