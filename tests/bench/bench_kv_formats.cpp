@@ -89,7 +89,7 @@ std::vector<TokenId> tokensOf(const std::string& model, const std::string& path)
     const std::string text{std::istreambuf_iterator<char>(in), {}};
     auto file = model::ModelFile::open(model);
     auto tokenizer = model::Tokenizer::create(*model::vocabularyFromGguf(file->metadata()));
-    return (*tokenizer)->encode(text, {});
+    return (*tokenizer)->encode(text, {})->ids;
 }
 
 struct Quality {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <numeric>
 
 #include "engine/api/engine_thread.h"
@@ -81,6 +82,29 @@ private slots:
         QVERIFY(std::fabs(ours / exact - 1) <= limit);
     }
 
+    /// Divergence from f16 keys and values, with float activations: 8-bit ones are rounded anew by any change of the
+    /// cache.
+    void formsOfKeysAndValuesKeepTheirQuality() {
+        const json reference = readReference(std::string(KVSCOPE_TEST_DATA) + "/real/smollm2_ppl.json");
+        auto ids = reference["ids"].get<std::vector<TokenId>>();
+        ids.resize(2 * 512);
+        const auto kl = [&](const char* name, bool rotation) {
+            kernels::KvFormat format = *kernels::kvFormatByName(name == std::string("v4") ? "f16" : name);
+            if (name == std::string("v4"))
+                format.values = kernels::KvDType::Int4;
+            format.rotation = rotation;
+            return divergence(ids, format);
+        };
+        const double int8 = kl("int8", false), fp8 = kl("fp8", false), k8v4 = kl("k8v4", false);
+        const double v4 = kl("v4", false), rotated = kl("v4", true);
+        std::printf("KL against f16: int8 %.6f, fp8 %.6f, k8v4 %.6f, int4 values %.6f, rotated %.6f\n", int8, fp8, k8v4,
+                    v4, rotated);
+        QVERIFY(int8 > 0 && int8 <= 0.0005);
+        QVERIFY(fp8 <= 0.003);
+        QVERIFY(k8v4 <= 0.005);
+        QVERIFY(rotated <= 0.85 * v4);
+    }
+
     void everyWayGivesTheSameBits() {
         api::EngineConfig base = EngineHarness::config(m_path);
         base.threads = 1;
@@ -133,6 +157,35 @@ private:
         config.floatActivations = floats;
         return config;
     }
+    /// Mean KL of the whole distributions after each token but the last of each window of 512.
+    double divergence(const std::vector<TokenId>& ids, const kernels::KvFormat& format) {
+        double sum = 0;
+        std::size_t count = 0;
+        for (std::size_t first = 0; first < ids.size(); first += 512) {
+            const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(first);
+            const std::vector<TokenId> window(begin, begin + 512);
+            std::vector<std::int64_t> positions(window.size() - 1);
+            std::iota(positions.begin(), positions.end(), 0);
+            const auto logits = [&](const kernels::KvFormat& form) {
+                api::EngineConfig config = configOf(true);
+                config.blockSize = 32;
+                config.kvFormat = form;
+                EngineHarness harness;
+                harness.load(config);
+                return harness.logits(window, positions);
+            };
+            Logits& exact = m_exact[first];
+            if (exact.empty())
+                exact = logits({});
+            const Logits got = logits(format);
+            for (std::size_t i = 0; i < positions.size(); ++i, ++count) {
+                const std::vector<double> p = logSoftmax(exact[i]), q = logSoftmax(got[i]);
+                for (std::size_t v = 0; v < p.size(); ++v)
+                    sum += std::exp(p[v]) * (p[v] - q[v]);
+            }
+        }
+        return sum / static_cast<double>(count);
+    }
     double klTo(const json& reference, bool floats) const {
         EngineHarness harness;
         harness.load(configOf(floats));
@@ -170,6 +223,7 @@ private:
     }
 
     std::string m_path;
+    std::map<std::size_t, Logits> m_exact; ///< f16, by first token of the window
 };
 
 QTEST_APPLESS_MAIN(TestEngineDefaultModel)

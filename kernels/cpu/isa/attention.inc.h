@@ -110,28 +110,28 @@ KV_FN void softmaxTile(float* scores, int count, float* maximum, float* sum, flo
         }
 }
 
-template <int R, class Tile>
+template <int R, int V, class Tile>
 void scoreGroup(const AttentionArgs& args, const Tile& tile, const float* q, int rows, float* scores) {
     for (; rows >= R; rows -= R) {
-        scoreRows<R, kScoreVectors>(args, tile, q, scores);
+        scoreRows<R, V>(args, tile, q, scores);
         q += R * args.kv.headDimK;
         scores += R * kKeyTile;
     }
     if constexpr (R > 1)
         if (rows > 0)
-            scoreGroup<R - 1>(args, tile, q, rows, scores);
+            scoreGroup<R - 1, V>(args, tile, q, rows, scores);
 }
 
-template <int R, class Tile>
+template <int R, int V, class Tile>
 void valueGroup(const AttentionArgs& args, const Tile& tile, const float* weights, int rows, int count, float* acc) {
     for (; rows >= R; rows -= R) {
-        addValues<R, kValueVectors>(args, tile, weights, count, acc);
+        addValues<R, V>(args, tile, weights, count, acc);
         weights += R * kKeyTile;
         acc += R * args.kv.headDimV;
     }
     if constexpr (R > 1)
         if (rows > 0)
-            valueGroup<R - 1>(args, tile, weights, rows, count, acc);
+            valueGroup<R - 1, V>(args, tile, weights, rows, count, acc);
 }
 
 KV_FN void softmaxRows(float* scores, int rows, int count, float* maximum, float* sum, float* acc, std::int32_t dims) {
@@ -144,15 +144,15 @@ KV_FN void softmaxRows(float* scores, int rows, int count, float* maximum, float
 /// on.
 KV_FN void attendTile(const AttentionArgs& args, const FlatTile& tile, const float* q, int rows, int count,
                       float* maximum, float* sum, float* acc, float* scores) {
-    scoreGroup<kScoreRows>(args, tile, q, rows, scores);
+    scoreGroup<kScoreRows, kScoreVectors>(args, tile, q, rows, scores);
     softmaxRows(scores, rows, count, maximum, sum, acc, args.kv.headDimV);
-    valueGroup<kScoreRows>(args, tile, scores, rows, count, acc);
+    valueGroup<kScoreRows, kValueVectors>(args, tile, scores, rows, count, acc);
 }
 
 template <KvCode Code>
 void scorePaged(const AttentionArgs& args, const TileAddress& at, const float* q, int rows, float* scores) {
     const KeyTile<Code> tile(args, at);
-    scoreGroup<kScoreRows>(args, tile, q, rows, scores);
+    scoreGroup<kScoreRows, kPagedScoreVectors>(args, tile, q, rows, scores);
 }
 
 template <KvCode Code>
@@ -161,7 +161,7 @@ void valuePaged(const AttentionArgs& args, const TileAddress& at, float* weights
     if constexpr (ValueTile<Code>::kWeightFactor != 1)
         for (std::int64_t i = 0; i < rows * kKeyTile; i += 16)
             store(weights + i, mul(load(weights + i), set1(tile.kWeightFactor)));
-    valueGroup<kScoreRows>(args, tile, weights, rows, count, acc);
+    valueGroup<kScoreRows, kPagedValueVectors>(args, tile, weights, rows, count, acc);
 }
 
 /// The same as attendTile for a tile where it lies in the cache, all of it sealed or of 16 bits: what decode reads once

@@ -29,6 +29,8 @@ constexpr int kMatmulRows = 3;
 constexpr int kScoreVectors = 2;
 constexpr int kScoreRows = 3;
 constexpr int kValueVectors = 2;
+constexpr int kPagedScoreVectors = 1;
+constexpr int kPagedValueVectors = 1;
 
 KV_FN __m256i laneMask(int n) { // the first n of 8
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));

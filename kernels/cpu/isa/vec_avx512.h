@@ -24,6 +24,8 @@ constexpr int kMatmulRows = 8;
 constexpr int kScoreVectors = 4;
 constexpr int kScoreRows = 6;
 constexpr int kValueVectors = 4;
+constexpr int kPagedScoreVectors = 4;
+constexpr int kPagedValueVectors = 4;
 
 KV_FN __mmask16 firstLanes(int n) {
     return static_cast<__mmask16>((1u << n) - 1u);

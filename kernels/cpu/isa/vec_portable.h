@@ -35,6 +35,9 @@ constexpr int kMatmulRows = 2;   ///< activation rows of a register tile
 constexpr int kScoreVectors = 1; ///< vectors of 16 keys of a register tile
 constexpr int kScoreRows = 2;    ///< query rows of a register tile
 constexpr int kValueVectors = 1;
+constexpr int kPagedScoreVectors =
+    1; ///< the same where tiles are converted as they are read: more would not stay in registers
+constexpr int kPagedValueVectors = 1;
 
 #define KV_EACH for (int i = 0; i < 4; ++i)
 KV_FN F set1(float x) {
