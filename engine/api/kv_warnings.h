@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/kv_layout.h"
+#include "kernels/backend.h"
 
 namespace kvscope::api {
 

@@ -5,7 +5,7 @@
 
 #include "engine/api/engine_config.h"
 #include "engine/exec/kv_budget.h"
-#include "kernels/kv_layout.h"
+#include "kernels/backend.h"
 
 namespace kvscope::api {
 
