@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Trial U4 on the whole window: real engine, real database, tiny models, and a program that is started again.
+// Trials U4 and U6 on the whole window: real engine, real database, tiny models, and a program that is started again.
 #include <QAbstractButton>
 #include <QMenu>
 #include <QPlainTextEdit>
@@ -14,6 +14,7 @@
 #include "ui/chat/chat_panel.h"
 #include "ui/chat/composer.h"
 #include "ui/chat/template_banner.h"
+#include "ui/chat/token_view.h"
 
 using namespace kvscope;
 using kvscope::desktop::Desktop;
@@ -21,6 +22,7 @@ using kvscope::desktop::Desktop;
 namespace {
 
 constexpr int kWaitMs = 60'000;
+constexpr TokenId kBegin = 256; ///< <|im_start|>, which these files call their begin token
 
 /// The program over a folder; destroying it is closing the program.
 class Program {
@@ -77,6 +79,18 @@ public:
         });
         bannerButton(QStringLiteral("Choose another"))->click(); // comes back when the menu is closed
         return there;
+    }
+    /// The ids that the token view shows of the newest prompt.
+    std::vector<TokenId> shownTokens() const {
+        emit window().chatPanel()->promptTokensRequested();
+        ui::TokenView* view = window().tokenView();
+        if (!view || !view->isVisible() || !QTest::qWaitFor([&] { return view->tokens().rowCount() > 0; }, kWaitMs))
+            qFatal("no tokens are shown");
+        std::vector<TokenId> ids;
+        const ui::PromptTokensModel& tokens = view->tokens();
+        for (int row = 0; row < tokens.rowCount(); ++row)
+            ids.push_back(tokens.index(row, ui::PromptTokensModel::Id).data().toInt());
+        return ids;
     }
 
 private:
@@ -163,6 +177,52 @@ private slots:
         Program program(folder, model("plain.gguf", {}));
         QCOMPARE(program.ask(QStringLiteral("Hello")).text, QStringLiteral("Hello to you."));
         QVERIFY(!program.banner().isVisible());
+    }
+
+    // U6
+    void theTokenViewShowsOneBeginTokenOrNone_data() {
+        QTest::addColumn<bool>("addBos");
+        QTest::addColumn<bool>("written");
+        QTest::addColumn<int>("begins");
+        QTest::newRow("asked for and written") << true << true << 1;
+        QTest::newRow("asked for") << true << false << 1;
+        QTest::newRow("neither") << false << false << 0;
+    }
+    void theTokenViewShowsOneBeginTokenOrNone() {
+        QFETCH(bool, addBos);
+        QFETCH(bool, written);
+        QFETCH(int, begins);
+        const std::string tag = QTest::currentDataTag();
+        test::ScriptedShape shape;
+        shape.chatTemplate = std::string(written ? "{{ bos_token }}" : "") +
+                             "{% for m in messages %}{{ m.role + ': ' + m.content + eos_token }}{% endfor %}"
+                             "{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}";
+        const std::string path = model(tag + ".gguf", shape, [&](test::GgufWriter& writer) {
+            writer.boolean("tokenizer.ggml.add_bos_token", addBos);
+        });
+        const std::string folder = m_dir.file("begin " + tag);
+        QVERIFY(QDir().mkpath(QString::fromStdString(folder)));
+        const QString summary = begins == 1 ? QStringLiteral(", 1 begin token") : QStringLiteral(", no begin token");
+        std::vector<TokenId> first;
+        for (int start = 0; start < 2; ++start) {
+            Program program(folder, path);
+            if (start == 0) {
+                program.ask(QStringLiteral("Hello"));
+            } else {
+                // The new chat that every start begins with, and the one of the first start.
+                QTRY_COMPARE_WITH_TIMEOUT(program.chat().conversations()->rowCount(), 2, kWaitMs);
+                program.chat().select(program.chat().conversations()->ids().back());
+                QTRY_COMPARE_WITH_TIMEOUT(program.chat().messages()->size(), 2, kWaitMs);
+            }
+            const std::vector<TokenId> ids = program.shownTokens();
+            QCOMPARE(int(std::count(ids.begin(), ids.end(), kBegin)), begins);
+            QVERIFY(begins == 0 || ids.front() == kBegin);
+            QVERIFY2(program.window().tokenView()->summary().endsWith(summary),
+                     qPrintable(program.window().tokenView()->summary()));
+            if (start == 0)
+                first = ids;
+            QVERIFY(ids == first && ids.size() > 10);
+        }
     }
 };
 
