@@ -43,9 +43,10 @@ struct Verb {
     std::function<int()> run;
 };
 
-// app/cli/generate.cpp, logits.cpp, inspect.cpp
+// app/cli/generate.cpp, logits.cpp, eval.cpp, inspect.cpp
 Verb addGenerate(CLI::App& app);
 Verb addLogits(CLI::App& app);
+Verb addEval(CLI::App& app);
 Verb addInspect(CLI::App& app);
 // app/cli/text_commands.cpp
 Verb addTokenize(CLI::App& app);

@@ -71,8 +71,9 @@ struct EngineOptions::Unbuilt {
     bool enforceEager = false;
 };
 
-std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb) {
+std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb, const std::string& without) {
     auto o = std::make_shared<EngineOptions>();
+    o->verb = &verb;
     const std::string group = "Engine";
     const auto add = [&](CLI::Option* option) { option->capture_default_str()->group(group); };
     verb.add_option("--model", o->model, "Model file (GGUF)")->required()->group(group);
@@ -109,14 +110,17 @@ std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb) {
     for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i)
         // A missing value must not hide that the option itself is not supported.
         o->unbuilt->options[i] =
-            verb.add_option(kUnbuiltOptions[i].name, o->unbuilt->values[i])->expected(0, 1)->group("");
+            without == kUnbuiltOptions[i].name
+                ? nullptr
+                : verb.add_option(kUnbuiltOptions[i].name, o->unbuilt->values[i])->expected(0, 1)->group("");
     verb.add_flag("--enforce-eager", o->unbuilt->enforceEager)->group("");
     return o;
 }
 
 api::EngineConfig EngineOptions::config() const {
     for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i)
-        if (unbuilt->options[i]->count() > 0 && !accepts(kUnbuiltOptions[i].accepted, unbuilt->values[i]))
+        if (unbuilt->options[i] && unbuilt->options[i]->count() > 0 &&
+            !accepts(kUnbuiltOptions[i].accepted, unbuilt->values[i]))
             throw UsageError(std::string(kUnbuiltOptions[i].name) + (unbuilt->values[i].empty() ? "" : " ") +
                              unbuilt->values[i] + " is not supported yet.");
     if (unbuilt->enforceEager)
@@ -193,6 +197,11 @@ kernels::KvFormat EngineOptions::kvFormat() const {
 void printWarnings(const api::ModelInfo& model) {
     for (const std::string& warning : model.warnings)
         std::fprintf(stderr, "%s\n", warning.c_str());
+}
+
+bool EngineOptions::given(const std::string& option) const {
+    const CLI::Option* found = verb->get_option_no_throw(option);
+    return found && found->count() > 0;
 }
 
 CommandError EngineOptions::statsNotWritten() const {

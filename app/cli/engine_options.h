@@ -37,10 +37,13 @@ struct EngineOptions {
     int maxLongPartialPrefills = 1;
     std::string statsFile;
 
+    const CLI::App* verb = nullptr;
     /// Values of options whose feature is not built yet, only accepted where they name what is done anyway.
     struct Unbuilt;
     std::shared_ptr<Unbuilt> unbuilt;
 
+    /// Whether this option stands on the command line. False for options that the verb does not have.
+    bool given(const std::string& option) const;
     /// Checks the values. UsageError names the option that is wrong or not supported yet.
     api::EngineConfig config() const;
     /// `--stats`: CommandError when the file cannot be written, before a long run finds out.
@@ -57,7 +60,8 @@ private:
 /// Sentences about choices that the model takes badly, to stderr.
 void printWarnings(const api::ModelInfo& model);
 
-/// Adds the options to a verb; the result lives as long as the verb's run function keeps it.
-std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb);
+/// Adds the options to a verb; the result lives as long as the verb's run function keeps it. `without`: an option whose
+/// name means something else in this verb.
+std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb, const std::string& without = {});
 
 } // namespace kvscope::cli

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// eval: what each form of the KV cache costs in quality, and which one to take.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include <unistd.h>
+
+#include "app/cli/command.h"
+#include "app/cli/engine_options.h"
+#include "app/cli/eval_run.h"
+#include "app/cli/eval_text.h"
+#include "app/cli/interrupt.h"
+#include "engine/model/model_file.h"
+#include "engine/model/tokenizer.h"
+#include "engine/model/vocabulary_gguf.h"
+
+namespace kvscope::cli {
+
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+    std::shared_ptr<EngineOptions> engine;
+    std::string textFile;
+    std::int64_t window = 512;
+    std::int64_t maxTokens = 0;
+    bool asJson = false;
+};
+
+/// All that are built, from the most bytes to the fewest.
+constexpr const char* kAllFormats = "f16,bf16,int8,fp8,k8v4,int4";
+
+std::vector<std::string> split(const std::string& list) {
+    std::vector<std::string> out;
+    for (std::size_t first = 0; first <= list.size();) {
+        const std::size_t comma = std::min(list.find(',', first), list.size());
+        out.push_back(list.substr(first, comma - first));
+        first = comma + 1;
+    }
+    return out;
+}
+
+/// One row for each form in --kv-cache-dtype, or one for --k-dtype and --v-dtype.
+std::vector<EvalRow> rowsFor(const Options& o) {
+    EngineOptions engine = *o.engine;
+    const bool one = !engine.keyDtype.empty() || !engine.valueDtype.empty();
+    if (one && !engine.given("--kv-cache-dtype"))
+        engine.kvCacheDtype = "auto";
+    std::vector<EvalRow> rows;
+    for (const std::string& name : split(engine.kvCacheDtype)) {
+        engine.kvCacheDtype = name;
+        EngineOptions plain = engine;
+        const auto format = kernels::kvFormatByName(name);
+        if (!one && format && !format->quantized()) { // nothing to rotate or to leave out
+            plain.kvRotation = "off";
+            plain.kvSkipLayers = 0;
+        } else if (!one && format && format->keys != kernels::KvDType::Int8 && format->keys != kernels::KvDType::Int4 &&
+                   format->values != kernels::KvDType::Int8 && format->values != kernels::KvDType::Int4) {
+            plain.kvRotation = "off";
+        }
+        rows.emplace_back().config = plain.config();
+    }
+    return rows;
+}
+
+EvalText textFor(const Options& o) {
+    const model::ModelFile file = valueOrThrow(model::ModelFile::open(o.engine->model));
+    model::Vocabulary vocabulary = valueOrThrow(model::vocabularyFromGguf(file.metadata()));
+    const bool wantsBegin = vocabulary.addBos;
+    const auto tokenizer = valueOrThrow(model::Tokenizer::create(std::move(vocabulary)));
+    const std::string text = o.textFile.empty() ? std::string(evaluationText()) : readTextFile(o.textFile);
+    EvalText out;
+    out.tokens = valueOrThrow(tokenizer->encode(text)).ids;
+    if (wantsBegin)
+        if (const auto begin = valueOrThrow(tokenizer->encode("", {false, true, {}})).ids; !begin.empty())
+            out.begin = begin.front();
+    out.window = o.window;
+    if (o.maxTokens > 0 && static_cast<std::size_t>(o.maxTokens) < out.tokens.size())
+        out.tokens.resize(static_cast<std::size_t>(o.maxTokens));
+    if (out.tokens.size() < 2)
+        throw CommandError("The text has fewer than two tokens: nothing in it can be predicted.");
+    return out;
+}
+
+json rowJson(const EvalRow& row) {
+    return {{"k_dtype", row.keys},
+            {"v_dtype", row.values},
+            {"perplexity", row.score.perplexity()},
+            {"perplexity_ratio", row.score.perplexityRatio()},
+            {"ratio_standard_error", row.score.ratioStandardError()},
+            {"kl_mean", row.score.klMean()},
+            {"top1_agreement", row.score.topAgreement()},
+            {"bytes_per_token", row.bytesPerToken}};
+}
+
+void printTable(const std::vector<EvalRow>& rows) {
+    std::printf("%-22s %-22s %12s %10s %16s %10s %8s\n", "keys", "values", "bytes/token", "perplexity", "ratio to f16",
+                "mean KL", "same top");
+    for (const EvalRow& row : rows)
+        std::printf("%-22s %-22s %12.0f %10.4f %8.5f ±%.5f %10.6f %7.2f%%\n", row.keys.c_str(), row.values.c_str(),
+                    row.bytesPerToken, row.score.perplexity(), row.score.perplexityRatio(),
+                    row.score.ratioStandardError(), row.score.klMean(), row.score.topAgreement() * 100);
+}
+
+/// A line on the terminal that grows; nothing where nobody looks.
+class Progress {
+public:
+    explicit Progress(bool quiet) : m_shown(!quiet && isatty(STDERR_FILENO) != 0) {}
+    ~Progress() {
+        if (m_shown)
+            std::fputs("\r\033[K", stderr);
+    }
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+    void show(std::int64_t done, std::int64_t all) const {
+        if (m_shown)
+            std::fprintf(stderr, "\rscored %3lld %% of %lld positions", static_cast<long long>(done * 100 / all),
+                         static_cast<long long>(all));
+    }
+
+private:
+    bool m_shown;
+};
+
+int runEval(const Options& o) {
+    for (const char* refused : {"--window-policy", "--sinks"})
+        if (o.engine->given(refused))
+            throw UsageError(std::string(refused) + " has no meaning here: every window is scored whole.");
+    if (o.window < 2 || o.window > 65536)
+        throw UsageError("--window must be between 2 and 65536.");
+    if (o.maxTokens < 0)
+        throw UsageError("--max-tokens must be at least 0.");
+    std::vector<EvalRow> rows = rowsFor(o);
+    const EvalText text = textFor(o);
+    const Interrupt interrupt;
+    Result<void> done;
+    {
+        const Progress progress(o.asJson);
+        done = evaluate(
+            text, rows, [&](std::int64_t scored, std::int64_t all) { progress.show(scored, all); },
+            [&] { return interrupt.asked(); });
+    }
+    interrupt.passOn();
+    if (!done)
+        throw CommandError(done.error());
+    const bool floats = rows.front().config.floatActivations;
+    const std::string advice = recommendation(rows, floats);
+    if (o.asJson) {
+        json list = json::array();
+        std::transform(rows.begin(), rows.end(), std::back_inserter(list), rowJson);
+        printJson({{"tokens", text.tokens.size()},
+                   {"window", text.window},
+                   {"activations", floats ? "f32" : "native"},
+                   {"rows", std::move(list)},
+                   {"recommendation", advice}});
+        return 0;
+    }
+    std::printf("%zu tokens in windows of %lld, %s activations\n\n", text.tokens.size(),
+                static_cast<long long>(text.window), floats ? "f32" : "native");
+    printTable(rows);
+    std::printf("\n%s\n", advice.c_str());
+    return 0;
+}
+
+} // namespace
+
+Verb addEval(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    Verb verb;
+    verb.app = app.add_subcommand("eval", "Compare forms of the KV cache by perplexity and KL against f16");
+    verb.app->add_option("--text", options->textFile, "Text file to score; default: the text that comes with KVScope");
+    verb.app->add_option("--window", options->window, "Tokens that are scored together")->capture_default_str();
+    verb.app->add_option("--max-tokens", options->maxTokens, "Score no more tokens of the text than this; 0 = all")
+        ->capture_default_str();
+    options->engine = addEngineOptions(*verb.app, "--window");
+    options->engine->kvCacheDtype = kAllFormats;
+    verb.app->get_option("--kv-cache-dtype")
+        ->description("Forms to compare, separated by commas")
+        ->default_str(kAllFormats);
+    verb.app->add_flag("--json", options->asJson, "JSON on standard output and nothing else");
+    verb.run = [options] { return runEval(*options); };
+    return verb;
+}
+
+} // namespace kvscope::cli
