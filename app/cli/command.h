@@ -48,6 +48,8 @@ Verb addGenerate(CLI::App& app);
 Verb addLogits(CLI::App& app);
 Verb addEval(CLI::App& app);
 Verb addInspect(CLI::App& app);
+// app/cli/bench.cpp
+Verb addBench(CLI::App& app);
 // app/cli/text_commands.cpp
 Verb addTokenize(CLI::App& app);
 Verb addDetokenize(CLI::App& app);

@@ -264,7 +264,7 @@ nonsense
     }
 
     void verbsThatAreNotBuiltAreNamed() {
-        for (const char* verb : {"bench", "trace", "plan", "snapshots", "serve"}) {
+        for (const char* verb : {"trace", "plan", "snapshots", "serve"}) {
             const Outcome o = run({verb, "--whatever"});
             QCOMPARE(o.status, 2);
             QCOMPARE(o.err, std::string(verb) + " is not supported yet.\n");
