@@ -29,6 +29,22 @@ double milliseconds(Nanos nanos) {
     return static_cast<double>(nanos) / 1e6;
 }
 
+/// A gap is null.
+json shareJson(double share) {
+    return share < 0 ? json() : json(share);
+}
+
+json allocatorJson(const api::EngineStats& stats) {
+    const metrics::StepSample& s = stats.last;
+    json out{{"name", stats.allocator}, {"internal_fragmentation", shareJson(s.internalFragmentation())}};
+    if ((s.presence & metrics::kHasExtents) != 0) {
+        out["largest_free_extent"] = s.largestFreeExtent;
+        out["external_fragmentation"] = shareJson(s.externalFragmentation());
+        out["refused"] = s.totalRefused;
+    }
+    return out;
+}
+
 } // namespace
 
 json answerJson(const api::Answer& answer) {
@@ -68,8 +84,9 @@ json answerJson(const api::Answer& answer) {
 json statsJson(const api::EngineStats& stats, const api::ModelInfo& model) {
     const metrics::StepSample& s = stats.last;
     json evictions = json::object();
-    for (const auto& [reason, count] : stats.evictionsByReason)
-        evictions[reason] = count;
+    for (const auto& [reason, evicted] : stats.evictionsByReason)
+        evictions[reason] = evicted;
+    const std::uint64_t count = s.totalEvictions;
     return {
         {"model",
          {{"path", model::toValidUtf8(model.path)}, {"fingerprint", model.fingerprint}, {"backend", model.backend}}},
@@ -89,7 +106,11 @@ json statsJson(const api::EngineStats& stats, const api::ModelInfo& model) {
           {"hit_tokens", s.totalPrefixHitTokens},
           {"readmit_query_tokens", s.totalReadmitTokens},
           {"readmit_hit_tokens", s.totalReadmitHitTokens}}},
+        {"eviction", stats.eviction},
         {"evictions", std::move(evictions)},
+        {"evicted_age_mean_ms",
+         count == 0 ? json() : json(milliseconds(stats.evictedAge) / static_cast<double>(count))},
+        {"allocator", allocatorJson(stats)},
         {"preemptions", s.totalPreemptions},
         {"swaps", 0},
         {"copies", s.totalCopies},

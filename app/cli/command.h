@@ -50,6 +50,8 @@ Verb addEval(CLI::App& app);
 Verb addInspect(CLI::App& app);
 // app/cli/bench.cpp
 Verb addBench(CLI::App& app);
+// app/cli/trace_commands.cpp
+Verb addTrace(CLI::App& app);
 // app/cli/text_commands.cpp
 Verb addTokenize(CLI::App& app);
 Verb addDetokenize(CLI::App& app);

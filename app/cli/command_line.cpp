@@ -23,7 +23,7 @@ int complain(const char* sentence, int status) {
 }
 
 /// Verbs of the contract that this version does not have.
-constexpr const char* kUnbuiltVerbs[] = {"trace", "plan", "snapshots", "serve"};
+constexpr const char* kUnbuiltVerbs[] = {"plan", "snapshots", "serve"};
 
 bool isUnbuiltVerb(const char* word) {
     for (const char* verb : kUnbuiltVerbs)
@@ -49,8 +49,8 @@ std::unique_ptr<CommandLine> makeCommandLine() {
     app.set_version_flag("--version", std::string("kvscope-cli ") + KVSCOPE_VERSION);
     app.require_subcommand(0, 1);
     line->verbs = {
-        addGenerate(app),   addLogits(app), addEval(app),   addInspect(app), addTokenize(app),
-        addDetokenize(app), addRender(app), addExport(app), addImport(app),  addBench(app),
+        addGenerate(app), addLogits(app), addEval(app),   addInspect(app), addTokenize(app), addDetokenize(app),
+        addRender(app),   addExport(app), addImport(app), addBench(app),   addTrace(app),
     };
     return line;
 }

@@ -27,14 +27,10 @@ struct UnbuiltOption {
     const char* accepted;
 };
 constexpr std::array kUnbuiltOptions = {
-    UnbuiltOption{"--allocator", "paged"},
-    UnbuiltOption{"--contiguous-reserve", ""},
-    UnbuiltOption{"--eviction", "lru"},
     UnbuiltOption{"--window-policy", "stop"},
     UnbuiltOption{"--sinks", ""},
     UnbuiltOption{"--window", ""},
     UnbuiltOption{"--host-cache-bytes", "0"},
-    UnbuiltOption{"--log-blocks", ""},
     UnbuiltOption{"--save-snapshot", ""},
     UnbuiltOption{"--load-snapshot", ""},
     UnbuiltOption{"--db", ""},
@@ -92,10 +88,18 @@ std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb, const std::strin
     addKvFormat(verb, *o, group);
     verb.add_flag("--no-enable-prefix-caching", o->noPrefixCaching, "Compute every prompt from its first token")
         ->group(group);
+    add(verb.add_option("--eviction", o->eviction,
+                        "Who goes when blocks run out: lru, lfu (fades), position (beginnings stay), cost"));
+    add(verb.add_option("--allocator", o->allocator,
+                        "paged, or contiguous: one extent a request, no prefix cache, forks copy"));
+    verb.add_option("--contiguous-reserve", o->contiguousReserve,
+                    "Length of an extent: model = --max-model-len, request = prompt + max-tokens [model]")
+        ->group(group);
     add(verb.add_option("--max-num-seqs", o->maxSequences, "Most sequences in one step"));
     add(verb.add_option("--max-num-batched-tokens", o->maxBatchedTokens,
                         "Tokens of one step; 0 = as many as fit into 150 ms"));
-    add(verb.add_option("--watermark", o->watermark, "Share of the blocks kept back when a request is admitted"));
+    add(verb.add_option("--watermark", o->watermark,
+                        "Share of the blocks kept back when a request is admitted (paged)"));
     add(verb.add_option("--scheduling-policy", o->schedulingPolicy,
                         "Who is admitted next: fcfs, short-first (fewest tokens to read), prefix-first (most tokens "
                         "cached); nobody starves"));
@@ -104,6 +108,9 @@ std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb, const std::strin
     add(verb.add_option("--max-long-partial-prefills", o->maxLongPartialPrefills,
                         "Prompts above the threshold that are read at the same time"));
     verb.add_option("--stats", o->statsFile, "Write counters and phase times of the run to this file as JSON")
+        ->group(group);
+    verb.add_option("--log-blocks", o->blockLogFile,
+                    "Write all that hits and evictions depend on to this file, for trace replay (holds token ids)")
         ->group(group);
 
     o->unbuilt = std::make_shared<EngineOptions::Unbuilt>();
@@ -152,6 +159,7 @@ api::EngineConfig EngineOptions::config() const {
     c.maxModelLen = maxModelLen;
     c.kvFormat = kvFormat();
     c.prefixCaching = !noPrefixCaching;
+    chooseCache(c);
     c.maxSequences = maxSequences;
     c.maxBatchedTokens = maxBatchedTokens;
     c.watermark = watermark;
@@ -202,6 +210,37 @@ void printWarnings(const api::ModelInfo& model) {
 bool EngineOptions::given(const std::string& option) const {
     const CLI::Option* found = verb->get_option_no_throw(option);
     return found && found->count() > 0;
+}
+
+void EngineOptions::chooseCache(api::EngineConfig& c) const {
+    const auto policy = kv::evictionKindOf(eviction);
+    if (!policy)
+        throw UsageError("--eviction must be lru, lfu, position or cost.");
+    const auto chosen = kv::allocatorOf(allocator);
+    if (!chosen)
+        throw UsageError("--allocator must be paged or contiguous.");
+    if (!contiguousReserve.empty() && *chosen != kv::AllocatorKind::Contiguous)
+        throw UsageError("--contiguous-reserve needs --allocator contiguous.");
+    const std::optional<kv::ContiguousReserve> reserve =
+        contiguousReserve.empty() ? kv::ContiguousReserve::Model : kv::contiguousReserveOf(contiguousReserve);
+    if (!reserve)
+        throw UsageError("--contiguous-reserve must be model or request.");
+    c.eviction = *policy;
+    c.allocator = *chosen;
+    c.contiguousReserve = *reserve;
+}
+
+std::unique_ptr<api::BlockLog> EngineOptions::openBlockLog() const {
+    if (blockLogFile.empty())
+        return nullptr;
+    return valueOrThrow(api::BlockLog::create(blockLogFile, std::string("KVScope ") + KVSCOPE_VERSION));
+}
+
+void closeBlockLog(api::BlockLog* log) {
+    if (log == nullptr)
+        return;
+    if (auto ok = log->finish(); !ok)
+        throw CommandError(ok.error());
 }
 
 CommandError EngineOptions::statsNotWritten() const {

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/cli/command.h"
+#include "engine/api/block_log.h"
 #include "engine/api/engine.h"
 
 namespace kvscope::cli {
@@ -29,6 +30,9 @@ struct EngineOptions {
     std::string kvRotation = "off";
     int kvSkipLayers = 0;
     bool noPrefixCaching = false;
+    std::string eviction = "lru";
+    std::string allocator = "paged";
+    std::string contiguousReserve; ///< empty = not given
     int maxSequences = 16;
     int maxBatchedTokens = 0;
     double watermark = 0.01;
@@ -36,6 +40,7 @@ struct EngineOptions {
     int longPrefillThreshold = 0;
     int maxLongPartialPrefills = 1;
     std::string statsFile;
+    std::string blockLogFile;
 
     const CLI::App* verb = nullptr;
     /// Values of options whose feature is not built yet, only accepted where they name what is done anyway.
@@ -46,6 +51,8 @@ struct EngineOptions {
     bool given(const std::string& option) const;
     /// Checks the values. UsageError names the option that is wrong or not supported yet.
     api::EngineConfig config() const;
+    /// `--log-blocks`: the log for EngineParts, null where none was asked for. CommandError when it cannot be written.
+    std::unique_ptr<api::BlockLog> openBlockLog() const;
     /// `--stats`: CommandError when the file cannot be written, before a long run finds out.
     void checkStatsFile() const;
     /// `--stats`: the counters of the run that has ended, if they were asked for. CommandError when they cannot be
@@ -54,11 +61,15 @@ struct EngineOptions {
 
 private:
     kernels::KvFormat kvFormat() const;
+    void chooseCache(api::EngineConfig& config) const;
     CommandError statsNotWritten() const;
 };
 
 /// Sentences about choices that the model takes badly, to stderr.
 void printWarnings(const api::ModelInfo& model);
+
+/// The run has ended; null = no log was asked for. CommandError when it could not be written to its end.
+void closeBlockLog(api::BlockLog* log);
 
 /// Adds the options to a verb; the result lives as long as the verb's run function keeps it. `without`: an option whose
 /// name means something else in this verb.

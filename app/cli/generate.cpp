@@ -141,7 +141,7 @@ void printReadable(const GenerateResult& result, bool streamed) {
         throw CommandError(outputFailed());
 }
 
-void printPool(const api::ModelInfo& model) {
+void printPool(const api::ModelInfo& model, const api::EngineConfig& config) {
     const std::string form = model.keyDtype == model.valueDtype
                                  ? "keys and values " + model.keyDtype
                                  : "keys " + model.keyDtype + ", values " + model.valueDtype;
@@ -151,6 +151,9 @@ void printPool(const api::ModelInfo& model) {
     if (model.tailBytes > 0)
         std::fprintf(stderr, ", %s for those being filled", sizeText(model.tailBytes).c_str());
     std::fprintf(stderr, "\n");
+    if (config.allocator == kv::AllocatorKind::Contiguous)
+        std::fprintf(stderr, "contiguous allocator, extents by %s: no prefix cache, forks copy\n",
+                     kv::contiguousReserveName(config.contiguousReserve));
 }
 
 void printFigures(const api::Answer& a) {
@@ -170,6 +173,13 @@ const Error* failure(const GenerateResult& result) {
     return answer && answer->reason == api::FinishReason::Error && answer->error ? &*answer->error : nullptr;
 }
 
+/// Of an answer that is printed while it is written.
+void printPiece(const std::string& text) {
+    const std::string valid = model::toValidUtf8(text);
+    std::fwrite(valid.data(), 1, valid.size(), stdout);
+    std::fflush(stdout);
+}
+
 int runGenerate(const Options& given) {
     Options o = given;
     const api::EngineConfig config = o.engine->config();
@@ -182,16 +192,12 @@ int runGenerate(const Options& given) {
     const bool batch = !o.batchFile.empty();
     const bool stream = !o.asJson && !batch && o.line.samples == 1;
     MonotonicClock clock;
-    GenerateRunner runner(clock, stream ? GenerateRunner::OnText([](const std::string& text) {
-                              const std::string valid = model::toValidUtf8(text);
-                              std::fwrite(valid.data(), 1, valid.size(), stdout);
-                              std::fflush(stdout);
-                          })
-                                        : GenerateRunner::OnText());
+    GenerateRunner runner(clock, stream ? GenerateRunner::OnText(printPiece) : GenerateRunner::OnText());
     readPrompts(o, runner);
     o.engine->checkStatsFile();
     const Interrupt interrupt;
-    api::Engine engine({clock, runner, nullptr, nullptr, {}, {}});
+    const std::unique_ptr<api::BlockLog> blockLog = o.engine->openBlockLog();
+    api::Engine engine({clock, runner, nullptr, nullptr, {}, {}, blockLog.get()});
     if (auto ok = engine.load(config, Interrupt::flag()); !ok) {
         interrupt.passOn();
         throw CommandError(ok.error());
@@ -211,7 +217,7 @@ int runGenerate(const Options& given) {
             status = batch ? status : 1;
         } else if (!o.asJson) {
             if (!std::exchange(poolPrinted, true))
-                printPool(engine.model());
+                printPool(engine.model(), config);
             printFigures(*result.answer);
         }
     };
@@ -222,6 +228,7 @@ int runGenerate(const Options& given) {
         throw;
     }
     o.engine->writeStats(engine);
+    closeBlockLog(blockLog.get());
     if (interrupt.asked())
         std::fprintf(stderr, "Interrupted; the answers are as far as they came.\n");
     interrupt.passOn();

@@ -185,7 +185,8 @@ int runLogits(const Options& o) {
     Collector collector;
     o.engine->checkStatsFile();
     const Interrupt interrupt;
-    api::Engine engine({clock, collector, nullptr, nullptr, {}, {}});
+    const std::unique_ptr<api::BlockLog> blockLog = o.engine->openBlockLog();
+    api::Engine engine({clock, collector, nullptr, nullptr, {}, {}, blockLog.get()});
     if (auto ok = engine.load(config, Interrupt::flag()); !ok) {
         interrupt.passOn();
         throw CommandError(ok.error());
@@ -206,6 +207,7 @@ int runLogits(const Options& o) {
             printReadable(*answer);
     }
     o.engine->writeStats(engine);
+    closeBlockLog(blockLog.get());
     interrupt.passOn();
     return 0;
 }

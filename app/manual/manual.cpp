@@ -73,8 +73,10 @@ void putSection(std::string& out, const std::string& title, const std::string& t
     }
 }
 
-void putVerb(std::string& out, const CLI::App& verb) {
-    out += ".SS " + escaped(verb.get_name()) + "\n" + escaped(verb.get_description() + ".") + "\n";
+/// A verb and the verbs below it ("export", "export log"); `before` are the words in front of its name.
+void putVerb(std::string& out, const CLI::App& verb, const std::string& before = "") {
+    const std::string name = before + verb.get_name();
+    out += ".SS " + escaped(name) + "\n" + escaped(verb.get_description() + ".") + "\n";
     bool shared = false;
     for (const CLI::Option* option : shownOptions(verb)) {
         if (option->get_group() == kShared)
@@ -84,6 +86,8 @@ void putVerb(std::string& out, const CLI::App& verb) {
     }
     if (shared)
         out += ".PP\nAnd the engine options, below.\n";
+    for (const CLI::App* below : verbsOf(verb))
+        putVerb(out, *below, name + " ");
 }
 
 /// Options of the engine, from the first verb that has them.

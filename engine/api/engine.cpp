@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/api/engine.h"
 
+#include "engine/api/block_log.h"
 #include "engine/api/engine_impl.h"
 #include "engine/api/memory_probe.h"
 #include "engine/base/check.h"
@@ -98,6 +99,9 @@ void Engine::Impl::beginSession() {
     m_fileChangeSaid = false;
     m_nanosPerReadToken = 0;
     m_stepTime = StepTimeBudget(m_model->stepCapacity);
+    if (m_parts.blockLog)
+        std::exchange(m_parts.blockLog, nullptr)
+            ->begin(*m_model->cache, *m_model->scheduler, m_model->trace, m_info.fingerprint);
     if (m_parts.abort)
         m_parts.abort->attach(m_model->backend.get());
     if (m_parts.observer)
@@ -216,6 +220,11 @@ void Engine::Impl::submit(Request request, Nanos arrival) {
 bool Engine::Impl::fitsBeside(const EncodedPrompt& prompt, std::int64_t newTokens) const {
     const kv::KvCache& cache = *m_model->cache;
     const auto tokens = static_cast<std::int64_t>(prompt.ids.size()) + newTokens;
+    if (cache.contiguous()) {
+        const std::int64_t longest =
+            m_model->scheduler->reserveFor(static_cast<std::int64_t>(prompt.ids.size()), newTokens);
+        return cache.extentFor(tokens, longest) <= cache.largestExtent();
+    }
     const std::int64_t shared = cache.lookup(prompt.ids) / cache.blockSize();
     return cache.blocksFor(tokens) - shared <=
            static_cast<std::int64_t>(cache.pool().counts()[static_cast<std::size_t>(kv::BlockState::Empty)]);

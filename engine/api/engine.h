@@ -15,6 +15,7 @@
 
 namespace kvscope::api {
 
+class BlockLog;
 class SessionObserver;
 
 /// Takes what an Engine gives out, on the thread that drives it. The slots let a listener own the memory that large
@@ -42,6 +43,8 @@ struct EngineParts {
     std::function<kernels::BackendResult<std::unique_ptr<kernels::Backend>>(const EngineConfig&)> makeBackend;
     /// Memory that can still be taken, bytes. Empty = this machine's.
     std::function<std::uint64_t()> availableMemory;
+    /// Where the first model that is loaded writes its block log.
+    BlockLog* blockLog = nullptr;
 };
 
 /// What happened over the whole run, for `--stats`.
@@ -51,6 +54,9 @@ struct EngineStats {
     std::array<std::uint32_t, kv::kBlockStateCount> peakBlocksByState{};
     std::uint32_t peakReferencedBlocks = 0;
     std::vector<std::pair<const char*, std::uint64_t>> evictionsByReason;
+    Nanos evictedAge = 0;       ///< of all evictions together: since each block had been read last
+    const char* eviction = "";  ///< the policy
+    const char* allocator = ""; ///< its name
 };
 
 /// The engine without any thread: commands are calls, and work happens in `step()`.

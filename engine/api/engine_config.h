@@ -6,6 +6,8 @@
 #include <string>
 
 #include "engine/base/result.h"
+#include "engine/kv/allocator.h"
+#include "engine/kv/eviction_policy.h"
 #include "engine/sched/admission_order.h"
 #include "kernels/backend.h"
 
@@ -27,11 +29,14 @@ struct EngineConfig {
     std::int64_t maxModelLen = 0; ///< 0 = the model's own context length
     /// Form of cached keys and values. Exactness holds for each form; answers of different forms differ.
     kernels::KvFormat kvFormat;
-    bool prefixCaching = true;
+    bool prefixCaching = true; ///< off with the contiguous allocator, whatever stands here
+    kv::AllocatorKind allocator = kv::AllocatorKind::Paged;
+    kv::ContiguousReserve contiguousReserve = kv::ContiguousReserve::Model; ///< contiguous only
+    kv::EvictionKind eviction = kv::EvictionKind::Lru;
     std::int32_t maxSequences = 16; ///< max-num-seqs
     /// Token budget of a step. 0 = adaptive: on CPU the chunk is chosen so that a step takes at most 150 ms.
     std::int32_t maxBatchedTokens = 0;
-    double watermark = 0.01; ///< share of blocks kept back when admitting
+    double watermark = 0.01; ///< share of blocks kept back when admitting (paged only)
     sched::SchedulingPolicy schedulingPolicy = sched::SchedulingPolicy::Fcfs;
     std::int32_t longPrefillThreshold = 0;   ///< long-prefill-token-threshold; 0 = no prompt is long
     std::int32_t maxLongPartialPrefills = 1; ///< long prompts that are read at the same time

@@ -41,7 +41,10 @@ MeasuredEvent Engine::Impl::measure(const Request& request) const {
         std::min(cache.lookup(prompt->ids, request.adapter), std::max<std::int64_t>(0, out.promptTokens - 1));
     out.cachedTokens = out.cachedTokens / cache.blockSize() * cache.blockSize();
     out.newBlocks =
-        static_cast<std::int32_t>(cache.blocksFor(out.promptTokens + 1) - out.cachedTokens / cache.blockSize());
+        cache.contiguous()
+            ? cache.extentFor(out.promptTokens + 1,
+                              m_model->scheduler->reserveFor(out.promptTokens, request.sampling.maxTokens))
+            : static_cast<std::int32_t>(cache.blocksFor(out.promptTokens + 1) - out.cachedTokens / cache.blockSize());
     if (m_nanosPerReadToken > 0)
         out.seconds = m_nanosPerReadToken * static_cast<double>(out.promptTokens - out.cachedTokens) / 1e9;
     if (out.needed() > out.limit)

@@ -50,6 +50,10 @@ metrics::StepSample Engine::Impl::sample() const {
     s.step = counters.steps;
     s.presence = metrics::kHasBlocks | metrics::kHasPrefix | metrics::kHasTokens | metrics::kHasRequests |
                  metrics::kHasEngineMemory | metrics::kHasPhases;
+    if (m_model->cache->contiguous()) {
+        s.presence |= metrics::kHasExtents;
+        s.largestFreeExtent = static_cast<std::uint32_t>(m_model->cache->largestExtent());
+    }
     s.blocksByState = pool.counts();
     s.numBlocks = static_cast<std::uint32_t>(pool.numBlocks());
     s.blockSize = static_cast<std::uint32_t>(pool.blockSize());
@@ -68,6 +72,7 @@ metrics::StepSample Engine::Impl::sample() const {
     s.totalAdmitted = counters.admitted;
     s.totalFinished = counters.finished;
     s.totalPreemptions = counters.preemptions;
+    s.totalRefused = counters.refused;
     s.totalEvictions = cache.totalEvictions();
     s.totalCopies = cache.copies;
     s.weightsBytes = memory.weights;
@@ -90,10 +95,15 @@ EngineStats Engine::Impl::stats() const {
     out.last = sample();
     out.peakBlocksByState = m_peakStates;
     out.peakReferencedBlocks = m_peakReferenced;
-    if (m_model)
-        for (std::size_t i = 0; i < kv::kEvictionReasonCount; ++i)
-            out.evictionsByReason.emplace_back(kv::evictionReasonName(static_cast<kv::EvictionReason>(i)),
-                                               m_model->cache->counters().evictions[i]);
+    if (!m_model)
+        return out;
+    const kv::CacheCounters& counters = m_model->cache->counters();
+    for (std::size_t i = 0; i < kv::kEvictionReasonCount; ++i)
+        out.evictionsByReason.emplace_back(kv::evictionReasonName(static_cast<kv::EvictionReason>(i)),
+                                           counters.evictions[i]);
+    out.evictedAge = counters.evictedAge;
+    out.eviction = m_model->cache->pool().eviction().name();
+    out.allocator = kv::allocatorName(m_model->config.allocator);
     return out;
 }
 

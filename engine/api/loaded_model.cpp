@@ -8,6 +8,7 @@
 
 #include "engine/api/backend_reason.h"
 #include "engine/api/kv_warnings.h"
+#include "engine/api/trace_collector.h"
 #include "engine/exec/weight_loader.h"
 #include "engine/model/vocabulary_gguf.h"
 
@@ -210,7 +211,10 @@ private:
         kv::CacheConfig cache;
         cache.numBlocks = m_plan.budget.numBlocks;
         cache.blockSize = m_out->config.blockSize;
-        cache.prefixCaching = m_out->config.prefixCaching;
+        cache.allocator = m_out->config.allocator;
+        cache.prefixCaching = m_out->config.prefixCaching && cache.allocator == kv::AllocatorKind::Paged;
+        cache.eviction = m_out->config.eviction;
+        cache.attentionPerToken = exec::attentionPerToken(m_config);
         cache.tailSlots = m_out->config.kvFormat.quantized() ? m_out->config.maxSequences : 0;
         cache.keys.modelFingerprint = m_out->info.fingerprint;
         cache.keys.keyDtype = m_out->info.keyDtype;
@@ -226,6 +230,8 @@ private:
         config.policy = m_out->config.schedulingPolicy;
         config.longPrefillThreshold = m_out->config.longPrefillThreshold;
         config.maxLongPartialPrefills = m_out->config.maxLongPartialPrefills;
+        config.reserve = m_out->config.contiguousReserve;
+        m_out->trace = traceOptions(cache, config);
         m_out->scheduler = std::make_unique<sched::Scheduler>(*m_out->cache, config);
         return {};
     }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/api/block_trace.h"
 #include "engine/api/engine_config.h"
 #include "engine/api/pool_plan.h"
 #include "engine/api/prompt_encoder.h"
@@ -31,6 +32,7 @@ struct LoadedModel {
     std::unique_ptr<kernels::Backend> backend;
     std::unique_ptr<exec::ModelRunner> runner;
     std::unique_ptr<kv::KvCache> cache;
+    TraceOptions trace;                          ///< what a block log of it records
     std::unique_ptr<sched::Scheduler> scheduler; ///< last: its sequences hold tables of the cache
 };
 

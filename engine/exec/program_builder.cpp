@@ -50,4 +50,15 @@ Result<kernels::KvLayout> kvLayout(const model::KvShape& shape, const KvChoice& 
     return layout;
 }
 
+double attentionPerToken(const model::ModelConfig& config) {
+    double attention = 0;
+    double matrices = 0;
+    for (const model::LayerConfig& layer : config.layers) {
+        const double heads = static_cast<double>(layer.heads) + layer.kvHeads; // of q and k, of v and the way back
+        attention += static_cast<double>(layer.heads) * (config.headDimK + config.headDimV);
+        matrices += config.hidden * (heads * (config.headDimK + config.headDimV) + 3.0 * layer.feedForward);
+    }
+    return attention / matrices;
+}
+
 } // namespace kvscope::exec

@@ -26,6 +26,7 @@ template <class Visitor, class Record> void visitStep(Visitor&& visit, Record& r
     visit("block_size", r.blockSize);
     visit("referenced_blocks", r.referencedBlocks);
     visit("used_slots", r.usedSlots);
+    visit("largest_free_extent", r.largestFreeExtent);
     visit("running", r.running);
     visit("waiting", r.waiting);
     visit("recent_reused_tokens", r.recentReusedTokens);
@@ -39,6 +40,7 @@ template <class Visitor, class Record> void visitStep(Visitor&& visit, Record& r
     visit("total_admitted", r.totalAdmitted);
     visit("total_finished", r.totalFinished);
     visit("total_preemptions", r.totalPreemptions);
+    visit("total_refused", r.totalRefused);
     visit("total_evictions", r.totalEvictions);
     visit("total_copies", r.totalCopies);
     visit("total_schedule_ns", r.totalSchedule);

@@ -18,6 +18,7 @@ enum Presence : std::uint32_t {
     kHasEngineMemory = 1u << 4, ///< weights, pool, activations
     kHasHostMemory = 1u << 5,   ///< process rest, others, available, total
     kHasPhases = 1u << 6,       ///< phase times
+    kHasExtents = 1u << 7,      ///< largestFreeExtent, totalRefused: the allocator is the contiguous one
 };
 
 /// One sample at the end of a step (or of a 100 ms tick when idle). Counters named `total...` are cumulative since the
@@ -31,8 +32,9 @@ struct StepSample {
     std::array<std::uint32_t, kv::kBlockStateCount> blocksByState{}; ///< sums to numBlocks
     std::uint32_t numBlocks = 0;
     std::uint32_t blockSize = 0;
-    std::uint32_t referencedBlocks = 0; ///< blocks with references, each once
-    std::uint64_t usedSlots = 0;        ///< filled slots of those, each block once
+    std::uint32_t referencedBlocks = 0;  ///< blocks with references, each once
+    std::uint64_t usedSlots = 0;         ///< filled slots of those, each block once
+    std::uint32_t largestFreeExtent = 0; ///< blocks
     std::uint32_t running = 0;
     std::uint32_t waiting = 0;
     /// reused / prompt tokens of the last 32 admitted requests; both 0 = no request in the window = a gap
@@ -49,6 +51,8 @@ struct StepSample {
     std::uint64_t totalAdmitted = 0;
     std::uint64_t totalFinished = 0;
     std::uint64_t totalPreemptions = 0;
+    /// Waits of requests although enough blocks were free, which did not lie together.
+    std::uint64_t totalRefused = 0;
     std::uint64_t totalEvictions = 0; ///< cached blocks whose content was forgotten for room
     std::uint64_t totalCopies = 0;    ///< copy-on-write copies
 
@@ -70,6 +74,14 @@ struct StepSample {
         if (referencedBlocks == 0 || blockSize == 0)
             return -1.0;
         return 1.0 - static_cast<double>(usedSlots) / (static_cast<double>(referencedBlocks) * blockSize);
+    }
+    /// 1 − largest free extent / total free; negative = not reported (paged), or nothing is free: a gap.
+    double externalFragmentation() const {
+        const std::uint32_t free = blocksByState[static_cast<std::size_t>(kv::BlockState::Empty)] +
+                                   blocksByState[static_cast<std::size_t>(kv::BlockState::Cached)];
+        if ((presence & kHasExtents) == 0 || free == 0)
+            return -1.0;
+        return 1.0 - static_cast<double>(largestFreeExtent) / free;
     }
     /// Negative = nothing admitted in the window = a gap.
     double hitRate() const {

@@ -67,14 +67,11 @@ private slots:
         const auto refused = [](const char* option, const char* value) {
             QTest::addRow("%s %s", option, value) << QStringList{"--prompt", "x", option, value} << 2 << option;
         };
-        refused("--allocator", "contiguous");
-        refused("--eviction", "lfu");
         refused("--window-policy", "trim");
         refused("--host-cache-bytes", "1000");
         refused("--contiguous-reserve", "model");
         refused("--sinks", "4");
         refused("--window", "64");
-        refused("--log-blocks", "x.jsonl");
         refused("--load-snapshot", "s");
         refused("--db", "x.db");
         refused("--backend", "cuda");
@@ -92,6 +89,13 @@ private slots:
         QTest::newRow("no layer left") << QStringList{"--prompt",         "x", "--kv-cache-dtype", "int8",
                                                       "--kv-skip-layers", "1"}
                                        << 1 << "--kv-skip-layers";
+        refused("--eviction", "fifo"); // wrong values of options that are built are told in the same way
+        refused("--allocator", "buddy");
+        QTest::newRow("reserve") << QStringList{"--prompt", "x", "--allocator", "contiguous", "--contiguous-reserve",
+                                                "half"}
+                                 << 2 << "--contiguous-reserve";
+        QTest::newRow("no log") << QStringList{"--prompt", "x", "--log-blocks", "/nonexistent/x.jsonl"} << 1
+                                << "/nonexistent/x.jsonl";
         QTest::newRow("eager") << QStringList{"--prompt", "x", "--enforce-eager"} << 2 << "--enforce-eager";
         QTest::newRow("unknown") << QStringList{"--prompt", "x", "--bogus"} << 2 << "--bogus";
         QTest::newRow("no value") << QStringList{"--prompt", "x", "--sinks"} << 2 << "--sinks";
@@ -264,7 +268,7 @@ nonsense
     }
 
     void verbsThatAreNotBuiltAreNamed() {
-        for (const char* verb : {"trace", "plan", "snapshots", "serve"}) {
+        for (const char* verb : {"plan", "snapshots", "serve"}) {
             const Outcome o = run({verb, "--whatever"});
             QCOMPARE(o.status, 2);
             QCOMPARE(o.err, std::string(verb) + " is not supported yet.\n");

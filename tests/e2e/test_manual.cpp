@@ -36,11 +36,13 @@ QSet<QString> optionsIn(const QString& text) {
     return out;
 }
 
-/// As `kvscope-cli --help` lists them.
-QStringList verbsOf(const QString& cli) {
-    const QString help = outputOf(cli, {"--help"});
+/// As `kvscope-cli --help` lists them, or the help of a verb that has verbs below it.
+QStringList verbsOf(const QString& cli, const QStringList& of = {}) {
+    const QString help = outputOf(cli, of + QStringList{"--help"});
     static const QRegularExpression kVerb(QStringLiteral("^  ([a-z]+) "), QRegularExpression::MultilineOption);
     QStringList out;
+    if (!help.contains("Subcommands:"))
+        return out;
     for (auto it = kVerb.globalMatch(help, help.indexOf("Subcommands:")); it.hasNext();)
         out << it.next().captured(1);
     return out;
@@ -58,9 +60,14 @@ private slots:
         QSet<QString> known;
         const QStringList verbs = verbsOf(cli);
         QVERIFY(verbs.contains("generate") && verbs.size() >= 7);
+        QCOMPARE(verbsOf(cli, {"trace"}), QStringList{"replay"});
         for (const QString& verb : verbs) {
             QVERIFY2(page.contains("\n.SS " + verb + "\n"), qPrintable(verb));
             known.unite(optionsIn(outputOf(cli, {verb, "--help"})));
+            for (const QString& below : verbsOf(cli, {verb})) {
+                QVERIFY2(page.contains("\n.SS " + verb + " " + below + "\n"), qPrintable(below));
+                known.unite(optionsIn(outputOf(cli, {verb, below, "--help"})));
+            }
         }
         QVERIFY(known.size() > 40);
         const QSet<QString> described = optionsIn(page);

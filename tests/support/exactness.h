@@ -130,6 +130,17 @@ inline std::vector<Way> allWays(const api::EngineConfig& base, std::int64_t tigh
             w.together = true;
             w.config.maxBatchedTokens = chunk;
         });
+    for (const auto eviction : {kv::EvictionKind::Lfu, kv::EvictionKind::Position, kv::EvictionKind::Cost})
+        add(std::string("evicting by ") + kv::evictionKindName(eviction), [=](Way& w) {
+            w.config.eviction = eviction;
+            w.config.numBlocks = tightBlocks;
+        });
+    for (const auto reserve : {kv::ContiguousReserve::Model, kv::ContiguousReserve::Request})
+        add(std::string("together in extents by ") + kv::contiguousReserveName(reserve), [=](Way& w) {
+            w.config.allocator = kv::AllocatorKind::Contiguous;
+            w.config.contiguousReserve = reserve;
+            w.together = true;
+        });
     add("two threads", [](Way& w) { w.config.threads = 2; });
     add("two threads, together, chunks of 7, blocks of 8", [](Way& w) {
         w.config.threads = 2;

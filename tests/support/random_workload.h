@@ -185,13 +185,17 @@ inline MatrixWay matrixWay(const MatrixModel& model, unsigned number, std::optio
     c.longPrefillThreshold = pick(0, 0, 32);
     c.maxModelLen = model.longest + 100;
     way.tight = pick(0, 1, 1) == 1;
+    c.eviction = static_cast<kv::EvictionKind>(pick(0, 1, 2, 3));
+    if (pick(0, 0, 0, 1) == 1)
+        c.allocator = kv::AllocatorKind::Contiguous;
+    c.contiguousReserve = static_cast<kv::ContiguousReserve>(pick(0, 1));
     c.numBlocks = ((c.maxModelLen + c.blockSize - 1) / c.blockSize + 1) * 8;
     way.name = std::string(kernels::isaName(*c.isa)) + (c.floatActivations ? ", float activations" : "") + ", " +
                std::to_string(c.threads) + " threads, blocks of " + std::to_string(c.blockSize) + ", chunks of " +
                std::to_string(c.maxBatchedTokens) + ", cache " + (c.prefixCaching ? "on" : "off") + ", at most " +
                std::to_string(c.maxSequences) + " at once, " + sched::schedulingPolicyName(c.schedulingPolicy) +
                (c.longPrefillThreshold > 0 ? ", long prompts in pieces, " : ", ") + (way.tight ? "tight" : "roomy") +
-               " pool";
+               " pool, " + kv::allocatorName(c.allocator) + ", " + kv::evictionKindName(c.eviction);
     return way;
 }
 

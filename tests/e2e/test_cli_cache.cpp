@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// kvscope-cli as a program: allocators, eviction policies, block logs and their replay.
+#include <QTest>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/run_cli.h"
+#include "tests/support/scripted_llama.h"
+#include "tests/support/temp_dir.h"
+
+using namespace kvscope::test;
+using nlohmann::json;
+
+class TestCliCache : public QObject {
+    Q_OBJECT
+private slots:
+    void initTestCase() {
+        QVERIFY(scriptedLlama({"Hel", "lo, ", "wor", "ld! ", " bye"}).write(m_dir.file("m.gguf")));
+        m_model = QString::fromStdString(m_dir.file("m.gguf"));
+    }
+
+    void extentsAnswerTheSameAndTellTheirHoles() {
+        const QString stats = QString::fromStdString(m_dir.file("extents.json"));
+        const QString path = QString::fromStdString(m_dir.file("extents.jsonl"));
+        std::ofstream(path.toStdString()) << R"({"id": "a", "prompt": "Say:"})"
+                                             "\n"
+                                             R"({"id": "b", "fork_of": "a", "prompt_ids": [70, 71]})"
+                                             "\n"
+                                          << R"({"id": "c", "prompt": "Say:", "after": "a"})"
+                                             "\n";
+        const auto answersOf = [&](const QStringList& options) {
+            const Outcome o = run(QStringList{"generate", "--model", m_model, "--batch", path, "--num-blocks", "64",
+                                              "--max-model-len", "200", "--json", "--stats", stats} +
+                                  options);
+            std::vector<json> tokens;
+            for (const json& line : o.lines())
+                tokens.push_back(line["token_ids"]);
+            return tokens;
+        };
+        const auto paged = answersOf({});
+        QCOMPARE(paged.size(), std::size_t(3));
+        for (const char* reserve : {"model", "request"}) {
+            const auto extents = answersOf({"--allocator", "contiguous", "--contiguous-reserve", reserve});
+            QVERIFY(extents == paged);
+            const json written = json::parse(std::ifstream(stats.toStdString()));
+            QCOMPARE(written["allocator"]["name"].get<std::string>(), std::string("contiguous"));
+            QVERIFY(written["allocator"].contains("external_fragmentation"));
+            QVERIFY(written["allocator"]["largest_free_extent"].get<int>() > 0);
+            QCOMPARE(written["allocator"]["refused"].get<int>(), 0);
+            QCOMPARE(written["prefix"]["hit_tokens"].get<int>() > 0, true); // the fork, copied
+            QVERIFY(written["copies"].get<int>() > 0);
+            // 200 tokens are 13 blocks, whatever a request needs.
+            QVERIFY(std::string(reserve) == "request" || written["blocks"]["peak_referenced"].get<int>() % 13 == 0);
+        }
+        const Outcome readable = run({"generate", "--model", m_model, "--prompt", "Say:", "--allocator", "contiguous"});
+        QVERIFY2(readable.err.find("no prefix cache") != std::string::npos, readable.err.c_str());
+    }
+
+    /// The log of a run says what hit and what went; its replay says the same, and what more room would have brought.
+    void aRecordedRunIsReplayedExactly() {
+        const std::string log = m_dir.file("blocks.jsonl");
+        std::string lines;
+        for (int i = 0; i < 12; ++i)
+            lines += R"({"id": )" + std::to_string(i) + R"(, "prompt_ids": [)" +
+                     QStringList(40, QString::number(i % 5 + 3)).join(", ").toStdString() +
+                     R"(], "max_tokens": 3, "ignore_eos": true)" +
+                     (i > 0 ? R"(, "after": )" + std::to_string(i - 1) : "") + "}\n";
+        std::ofstream(m_dir.file("replay.jsonl")) << lines;
+        const Outcome ran =
+            run({"generate", "--model", m_model, "--batch", QString::fromStdString(m_dir.file("replay.jsonl")),
+                 "--num-blocks", "14", "--block-size", "8", "--eviction", "lfu", "--log-blocks",
+                 QString::fromStdString(log), "--json"});
+        QVERIFY2(ran.status == 0, ran.err.c_str());
+        const Outcome same = run({"trace", "replay", QString::fromStdString(log), "--json"});
+        QVERIFY2(same.status == 0, same.err.c_str());
+        const json exact = same.lines()[0];
+        QVERIFY(exact["exact"].get<bool>());
+        QVERIFY(exact["recorded"] == exact["replayed"]);
+        QCOMPARE(exact["recorded"]["options"]["eviction"].get<std::string>(), std::string("lfu"));
+        QVERIFY(exact["recorded"]["evictions"]["admission"].get<int>() > 0);
+        std::int64_t reused = 0;
+        for (const json& answer : ran.lines())
+            reused += answer["cache"]["reused_tokens"].get<std::int64_t>();
+        QCOMPARE(exact["recorded"]["hit_tokens"].get<std::int64_t>(), reused);
+        const Outcome larger = run({"trace", "replay", QString::fromStdString(log), "--num-blocks", "100", "--json"});
+        const json roomy = larger.lines()[0]["replayed"];
+        QCOMPARE(roomy["evictions"]["admission"].get<int>(), 0);
+        QCOMPARE(roomy["hit_tokens"].get<std::int64_t>(), std::int64_t(7 * 32)); // every second visit: 4 of 5 blocks
+        QVERIFY(larger.lines()[0]["exact"].is_null());
+        QCOMPARE(run({"trace", "replay", m_model}).status, 1);
+    }
+
+private:
+    TempDir m_dir;
+    QString m_model;
+};
+
+QTEST_GUILESS_MAIN(TestCliCache)
+#include "test_cli_cache.moc"
