@@ -8,7 +8,6 @@
 #include "engine/base/clock.h"
 #include "engine/base/ids.h"
 #include "engine/kv/block_key.h"
-#include "engine/kv/key_table.h"
 
 namespace kvscope::kv {
 
@@ -48,14 +47,21 @@ public:
     explicit EvictionLog(std::int32_t capacity);
 
     void record(const Eviction& eviction);
+    /// A hint: an eviction of `key` comes soon.
+    void prefetch(const BlockKey& key) const { __builtin_prefetch(&m_newest[home(key)]); }
     /// The newest eviction of this key; null when there is none or it was too long ago. Valid until the next record.
     const Eviction* find(const BlockKey& key) const;
 
 private:
+    static constexpr std::int32_t kNone = -1;
+    std::size_t home(const BlockKey& key) const { return key.low & (m_newest.size() - 1); }
+
     std::vector<Eviction> m_ring;
     std::int32_t m_count = 0; ///< entries in use
     std::int32_t m_next = 0;
-    KeyTable m_places; ///< key -> place in the ring
+    // Entries whose keys share a home are chained, the newest first. The oldest of all is the last of its chain.
+    std::vector<std::int32_t> m_newest; ///< by home
+    std::vector<std::int32_t> m_older;  ///< by place in the ring
 };
 
 } // namespace kvscope::kv

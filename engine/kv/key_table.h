@@ -18,6 +18,8 @@ public:
 
     std::int32_t size() const { return m_size; }
     std::int32_t find(const BlockKey& key) const;
+    /// A hint: `key` is looked for soon.
+    void prefetch(const BlockKey& key) const { __builtin_prefetch(&m_entries[home(key)]); }
     /// Inserts or overwrites.
     void set(const BlockKey& key, std::int32_t value);
     void erase(const BlockKey& key);

@@ -249,8 +249,16 @@ bool KvCache::tailMustBeCopied(const TableRecord& table) const {
 BlockId KvCache::take(const TableRecord& table, std::size_t index, EvictionReason reason, Nanos now) {
     const BlockId block = m_pool.freeList().front();
     KV_CHECK(block.valid(), "a block was taken from an empty free list: the need was estimated too low");
-    if (m_pool.facts(block).findable)
+    if (m_pool.facts(block).findable) {
+        // The next one's entries are fetched while this one is dealt with: memory is what an eviction waits for.
+        if (const BlockId next = m_pool.freeList().after(block); next.valid()) {
+            m_index.prefetch(m_pool.identity(next).key);
+            m_evicted.prefetch(m_pool.identity(next).key);
+            if (const BlockId behind = m_pool.freeList().after(next); behind.valid())
+                m_pool.prefetch(behind);
+        }
         evict(block, reason, table.owner, now);
+    }
     const BlockId parent = index == 0 ? BlockId() : table.blocks[index - 1];
     m_pool.take(block, table.owner, static_cast<std::int32_t>(index) * blockSize(), parent, table.adapter, now);
     return block;

@@ -2,6 +2,7 @@
 //
 // The questions that can be put to the cache; none of them changes it.
 #include <algorithm>
+#include <array>
 
 #include "engine/kv/kv_cache.h"
 
@@ -35,16 +36,33 @@ void KvCache::findPrefix(std::span<const TokenId> tokens, std::uint64_t adapter,
         return;
     const auto size = static_cast<std::size_t>(blockSize());
     const std::size_t limit = (tokens.size() - 1) / size; // the last token is computed for its logits
+    // Some blocks at a time, so that the memory of all of them is fetched at once instead of one after the other.
+    constexpr std::size_t kTogether = 8;
+    std::array<BlockKey, kTogether> keys;
+    std::array<std::int32_t, kTogether> candidates{};
     BlockId parent;
     BlockKey key = m_hasher->root(adapter);
     while (found.size() < limit) {
-        const auto slice = tokens.subspan(found.size() * size, size);
-        key = m_hasher->block(key, slice);
-        const std::int32_t candidate = m_index.find(key);
-        if (candidate == KeyTable::kNotFound || !sameContent(BlockId(candidate), slice, parent, adapter))
-            return;
-        parent = BlockId(candidate);
-        found.push_back(parent);
+        const std::size_t first = found.size();
+        const std::size_t count = std::min(kTogether, limit - first);
+        for (std::size_t i = 0; i < count; ++i) {
+            key = m_hasher->block(key, tokens.subspan((first + i) * size, size));
+            keys[i] = key;
+            m_index.prefetch(key);
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            candidates[i] = m_index.find(keys[i]);
+            if (candidates[i] == KeyTable::kNotFound)
+                break;
+            m_pool.prefetch(BlockId(candidates[i]));
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            if (candidates[i] == KeyTable::kNotFound ||
+                !sameContent(BlockId(candidates[i]), tokens.subspan((first + i) * size, size), parent, adapter))
+                return;
+            parent = BlockId(candidates[i]);
+            found.push_back(parent);
+        }
     }
 }
 
