@@ -161,6 +161,8 @@ void checkBenchOptions(const BenchOptions& o) {
                                                    "--kv-cache-memory-bytes.");
     if (o.given("--stats"))
         throw UsageError("--stats is of one run, and bench has many; use --json.");
+    if (o.given("--log-blocks"))
+        throw UsageError("--log-blocks is of one run, and bench has many; use generate --batch.");
 }
 
 BenchModel benchModel(const BenchOptions& o, const api::EngineConfig& engine, bool measure) {

@@ -128,6 +128,8 @@ int runEval(const Options& o) {
     for (const char* refused : {"--window-policy", "--sinks"})
         if (o.engine->given(refused))
             throw UsageError(std::string(refused) + " has no meaning here: every window is scored whole.");
+    if (o.engine->given("--log-blocks"))
+        throw UsageError("--log-blocks is of one run, and eval has many; use generate.");
     if (o.window < 2 || o.window > 65536)
         throw UsageError("--window must be between 2 and 65536.");
     if (o.maxTokens < 0)
