@@ -15,6 +15,7 @@
 #include <QElapsedTimer>
 #include <QKeyEvent>
 #include <QLineEdit>
+#include <QSettings>
 #include <QTest>
 #include <algorithm>
 #include <atomic>

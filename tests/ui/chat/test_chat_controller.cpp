@@ -92,7 +92,7 @@ private slots:
         Bench b;
         const api::Request request = b.ask(QStringLiteral("Hi"));
         b.chat.handleEvent(api::QueuedEvent{request.id, 40, {{0, 37}}});
-        b.chat.handleEvent(api::WaitingEvent{request.id, 12, 9, 0, false, OwnerId()});
+        b.chat.handleEvent(api::WaitingEvent{request.id, 12, 9, 0, 0, false, OwnerId()});
         QCOMPARE(b.last().status, MessageStatus::Waiting);
         b.chat.handleEvent(api::PrefillEvent{request.id, 32, 36, 40, 0.1});
         QCOMPARE(b.last().status, MessageStatus::Reading);
