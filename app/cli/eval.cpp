@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-
-#include <unistd.h>
+#include <optional>
 
 #include "app/cli/command.h"
 #include "app/cli/engine_options.h"
 #include "app/cli/eval_run.h"
 #include "app/cli/eval_text.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/progress_bar.h"
 #include "engine/model/model_file.h"
 #include "engine/model/tokenizer.h"
 #include "engine/model/vocabulary_gguf.h"
@@ -52,13 +52,13 @@ std::vector<EvalRow> rowsFor(const Options& o) {
     for (const std::string& name : split(engine.kvCacheDtype)) {
         engine.kvCacheDtype = name;
         EngineOptions plain = engine;
-        const auto format = kernels::kvFormatByName(name);
-        if (!one && format && !format->quantized()) { // nothing to rotate or to leave out
-            plain.kvRotation = "off";
-            plain.kvSkipLayers = 0;
-        } else if (!one && format && format->keys != kernels::KvDType::Int8 && format->keys != kernels::KvDType::Int4 &&
-                   format->values != kernels::KvDType::Int8 && format->values != kernels::KvDType::Int4) {
-            plain.kvRotation = "off";
+        if (auto format = kernels::kvFormatByName(name);
+            format && !one) { // where there is nothing to rotate or leave out
+            format->rotation = true;
+            if (!format->rotatesKeys() && !format->rotatesValues())
+                plain.kvRotation = "off";
+            if (!format->quantized())
+                plain.kvSkipLayers = 0;
         }
         rows.emplace_back().config = plain.config();
     }
@@ -104,26 +104,6 @@ void printTable(const std::vector<EvalRow>& rows) {
                     row.score.ratioStandardError(), row.score.klMean(), row.score.topAgreement() * 100);
 }
 
-/// A line on the terminal that grows; nothing where nobody looks.
-class Progress {
-public:
-    explicit Progress(bool quiet) : m_shown(!quiet && isatty(STDERR_FILENO) != 0) {}
-    ~Progress() {
-        if (m_shown)
-            std::fputs("\r\033[K", stderr);
-    }
-    Progress(const Progress&) = delete;
-    Progress& operator=(const Progress&) = delete;
-    void show(std::int64_t done, std::int64_t all) const {
-        if (m_shown)
-            std::fprintf(stderr, "\rscored %3lld %% of %lld positions", static_cast<long long>(done * 100 / all),
-                         static_cast<long long>(all));
-    }
-
-private:
-    bool m_shown;
-};
-
 int runEval(const Options& o) {
     for (const char* refused : {"--window-policy", "--sinks"})
         if (o.engine->given(refused))
@@ -139,10 +119,14 @@ int runEval(const Options& o) {
     const Interrupt interrupt;
     Result<void> done;
     {
-        const Progress progress(o.asJson);
-        done = evaluate(
-            text, rows, [&](std::int64_t scored, std::int64_t all) { progress.show(scored, all); },
-            [&] { return interrupt.asked(); });
+        std::optional<ProgressBar> progress;
+        if (!o.asJson)
+            progress.emplace();
+        const auto show = [&](std::int64_t scored, std::int64_t all) {
+            if (progress)
+                progress->show(static_cast<double>(scored) / static_cast<double>(all), "scoring");
+        };
+        done = evaluate(text, rows, show, [&] { return interrupt.asked(); });
     }
     interrupt.passOn();
     if (!done)
