@@ -143,10 +143,11 @@ configure() {
   fi
 }
 
-# build PRESET [TARGET...]
+# build PRESET [TARGET...]. What one clone compiled, another takes from ccache: paths inside the clone do not count.
 build() {
   local preset="$1"
   shift
+  export CCACHE_BASEDIR="$ROOT" CCACHE_NOHASHDIR=1
   configure "$preset"
   cmake --build "$ROOT/build/$preset" -j "$(job_count)" ${@:+--target "$@"}
 }

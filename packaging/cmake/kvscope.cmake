@@ -34,28 +34,28 @@ if(KVSCOPE_FUZZ)
 endif()
 target_link_libraries(kvscope_options INTERFACE Threads::Threads)
 
-# Two thirds of the time of compiling a file here go into reading Qt's and the library's headers, so the release build
-# reads them once (KVSCOPE_PCH). The other presets do without, so that a file which forgot an include is found.
+# Two thirds of the time of compiling a file here go into reading Qt's and the library's headers, so the presets that are
+# built whole in CI read them once (KVSCOPE_PCH). The others do without, so that a file which forgot an include is found.
 # kvscope_precompile(NAME [LIBS libs] [OPTIONS options] HEADERS ...): a target that does nothing but carry such headers. Who
 # uses it has the same options and definitions.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(KVSCOPE_PCH_OPTIONS -fpch-preprocess) # for ccache: which header it was stays in what the preprocessor writes
+else()
+  set(KVSCOPE_PCH_OPTIONS "SHELL:-Xclang -fno-pch-timestamp") # for ccache: the same headers, the same file
+endif()
 function(kvscope_precompile name)
   cmake_parse_arguments(ARG "" "" "LIBS;OPTIONS;HEADERS" ${ARGN})
   set(source ${CMAKE_BINARY_DIR}/precompiled/${name}.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Nothing but the headers.\n")
   add_library(${name} OBJECT ${source})
   target_link_libraries(${name} PRIVATE kvscope_options ${ARG_LIBS})
-  target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${name} PRIVATE -fpch-preprocess)
-  endif()
+  target_compile_options(${name} PRIVATE ${ARG_OPTIONS} ${KVSCOPE_PCH_OPTIONS})
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
 endfunction()
 function(kvscope_use_precompiled name carrier)
   if(KVSCOPE_PCH AND carrier)
     target_precompile_headers(${name} REUSE_FROM ${carrier})
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      target_compile_options(${name} PRIVATE -fpch-preprocess) # for ccache
-    endif()
+    target_compile_options(${name} PRIVATE ${KVSCOPE_PCH_OPTIONS})
   endif()
 endfunction()
 set(KVSCOPE_STD_HEADERS <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <cstdint> <cstring> <deque> <filesystem>

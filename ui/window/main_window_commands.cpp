@@ -257,6 +257,8 @@ void MainWindow::addListedKeys() {
     add("view.edit", messages, tr("Edit the message"), tr("E"));
     add("view.again", messages, tr("Answer again"), tr("R"));
     add("view.branch", messages, tr("New chat from here"), tr("N"));
+    add("view.delete", messages, tr("Delete the message"), tr("Del"));
+    add("view.undo", messages, tr("Bring back what was deleted"), tr("Ctrl+Z"));
     add("view.versions", messages, tr("Version before, after"), tr("<, >"));
     add("view.thought", messages, tr("Open the thought"), tr("T"));
     add("view.blocks", messages, tr("Show its blocks"), tr("B"));

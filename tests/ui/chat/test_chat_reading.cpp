@@ -32,7 +32,8 @@ public:
     }
     void write(int lines) {
         for (int i = 0; i < lines; ++i) {
-            m_model.appendTokens(m_row, QStringLiteral("\tint x%1 = %1;\n").arg(m_line++), {m_line}, 100);
+            const QString line = QStringLiteral("\tint x%1 = %1;\n").arg(m_line++);
+            m_model.appendTokens(m_row, line, {m_line}, 100);
             m_model.flush();
             QCoreApplication::processEvents();
         }

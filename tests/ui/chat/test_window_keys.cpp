@@ -241,7 +241,8 @@ private slots:
                     (!told.contains(command.title) || !told.contains(keysText(command))))
                     missing << command.id;
             // What the messages and the curves do by keyboard, too.
-            for (const char* keys : {"Ctrl+Up, Ctrl+Down", "Tab, Left, Right", "E", "R", "N", "<, >", "T", "Space"})
+            for (const char* keys :
+                 {"Ctrl+Up, Ctrl+Down", "Tab, Left, Right", "E", "R", "N", "<, >", "Ctrl+Z", "T", "Space"})
                 if (!told.contains(QLatin1StringView(keys)))
                     missing << QLatin1StringView(keys);
         });

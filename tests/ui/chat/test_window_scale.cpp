@@ -7,6 +7,7 @@
 #include <QLineEdit>
 #include <QMouseEvent>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <map>
 
 #include "tests/support/window_stage.h"
