@@ -2,6 +2,7 @@
 //
 // Trial U15 on the program's own object graph: what the panel shows is what the engine is asked with (by the session
 // log), also after a change of preset in mid chat and after a restart; what cannot be is refused at its field.
+#include <QAbstractButton>
 #include <QApplication>
 #include <QComboBox>
 #include <QLabel>
