@@ -45,7 +45,7 @@ Error tooLong(const Workload& workload, std::int64_t longest, std::int64_t limit
 std::uint64_t defaultBytes(const Workload& workload, const KvRows& rows, std::int64_t maxModelLen) {
     const std::int64_t blocks =
         workload.poolBlocks16 > 0 ? workload.poolBlocks16 : kLongestAtOnce * blocksFor(maxModelLen, kBaselineBlock);
-    return static_cast<std::uint64_t>(blocks) * tailBytes(rows, kBaselineBlock);
+    return static_cast<std::uint64_t>(blocks) * plainBlockBytes(rows, kBaselineBlock);
 }
 
 Result<void> checkStage(const BenchPlan& plan, const StageFacts& facts) {
@@ -71,17 +71,17 @@ std::int32_t sequencesAt(const BenchRequest& request, std::int32_t concurrency) 
 }
 
 Result<StageFacts> layOut(const Stage& stage, const KvRows& rows, std::uint64_t kvBytes, std::int32_t sequences) {
-    auto sealed = sealedBlockBytes(rows, stage.dtypes, stage.blockSize);
-    if (!sealed)
-        return tl::unexpected(sealed.error());
+    auto bytes = kvBlockBytes(rows, stage.format, stage.blockSize);
+    if (!bytes)
+        return tl::unexpected(bytes.error());
     StageFacts facts;
     facts.stage = stage;
-    facts.bytesPerBlock = *sealed;
-    facts.bytesPerToken = static_cast<double>(*sealed) / stage.blockSize;
-    if (stage.dtypes.quantized())
-        facts.tailBytes = static_cast<std::uint64_t>(sequences) * tailBytes(rows, stage.blockSize);
-    facts.numBlocks = static_cast<std::int64_t>((kvBytes - std::min(kvBytes, facts.tailBytes)) / *sealed);
-    const auto plain = static_cast<double>(kvBytes / tailBytes(rows, stage.blockSize));
+    facts.bytesPerBlock = bytes->sealed;
+    facts.bytesPerToken = static_cast<double>(bytes->sealed) / stage.blockSize;
+    facts.tailSlots = stage.format.quantized() ? sequences : 0;
+    facts.tailBytes = static_cast<std::uint64_t>(facts.tailSlots) * bytes->tail;
+    facts.numBlocks = static_cast<std::int64_t>((kvBytes - std::min(kvBytes, facts.tailBytes)) / bytes->sealed);
+    const auto plain = static_cast<double>(kvBytes / plainBlockBytes(rows, stage.blockSize));
     facts.poolGain = plain > 0 ? static_cast<double>(facts.numBlocks) / plain : 0;
     return facts;
 }
@@ -124,7 +124,8 @@ DeployedModel deployed(const BenchPlan& plan, const StageFacts& facts) {
     model.shape = plan.request.model;
     model.weightBytes = plan.request.weightBytes;
     model.sealedBytes = facts.bytesPerBlock;
-    model.tailBytes = tailBytes(plan.request.model.kvRows(), facts.stage.blockSize);
+    model.plainBytes = plainBlockBytes(plan.request.model.kvRows(), facts.stage.blockSize);
+    model.tailBytes = facts.tailSlots > 0 ? facts.tailBytes / static_cast<std::uint64_t>(facts.tailSlots) : 0;
     model.blockSize = facts.stage.blockSize;
     return model;
 }

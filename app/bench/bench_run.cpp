@@ -66,12 +66,9 @@ private:
             about.prefillSeconds = engine->prefillSeconds();
             return result;
         }
-        auto config = engineConfigOf(m_plan, facts.stage, concurrency);
-        if (!config)
-            return tl::unexpected(config.error());
         if (!m_real)
             m_real = std::make_unique<RealEngine>();
-        if (auto ok = m_real->load(*config, m_hooks.interrupted); !ok)
+        if (auto ok = m_real->load(engineConfigOf(m_plan, facts, concurrency), m_hooks.interrupted); !ok)
             return tl::unexpected(ok.error());
         m_backend = m_real->model().backend;
         return runWorkload(*m_real, m_plan.request.workload, options);
@@ -200,6 +197,7 @@ std::unique_ptr<VirtualEngine> makeVirtualEngine(const BenchPlan& plan, const St
     parts.cache.allocator = allocatorOf(facts.stage);
     parts.cache.eviction = facts.stage.eviction;
     parts.cache.attentionPerToken = request.model.attentionOpsPerPair() / (2 * request.model.activeParameters());
+    parts.cache.tailSlots = facts.stage.format.quantized() ? sequencesAt(request, concurrency) : 0;
     parts.cache.keys.salt = 0; // keys that are the same in every run
     parts.scheduler.tokenBudget =
         request.engine.maxBatchedTokens > 0 ? request.engine.maxBatchedTokens : kVirtualStepTokens;
@@ -213,23 +211,18 @@ std::unique_ptr<VirtualEngine> makeVirtualEngine(const BenchPlan& plan, const St
     return std::make_unique<VirtualEngine>(std::move(parts));
 }
 
-Result<api::EngineConfig> engineConfigOf(const BenchPlan& plan, const Stage& stage, std::int32_t concurrency) {
-    if (stage.contiguous)
-        return fail(ErrorCode::Unsupported,
-                    "--allocator contiguous is not supported yet on the real clock; use --clock "
-                    "virtual.");
-    if (stage.eviction != kv::EvictionKind::Lru)
-        return fail(ErrorCode::Unsupported, std::string("--eviction ") + kv::evictionKindName(stage.eviction) +
-                                                " is not supported yet on the real clock; use --clock virtual.");
-    if (stage.dtypes.k != KvDtype::F16 || stage.dtypes.v != KvDtype::F16)
-        return fail(ErrorCode::Unsupported, "--kv-cache-dtype " + stage.dtypes.name() +
-                                                " is not supported yet on the real clock; use --clock virtual.");
+api::EngineConfig engineConfigOf(const BenchPlan& plan, const StageFacts& facts, std::int32_t concurrency) {
+    const Stage& stage = facts.stage;
     api::EngineConfig config = plan.request.engine;
+    config.allocator = allocatorOf(stage);
+    config.contiguousReserve = reserveOf(stage);
+    config.kvFormat = stage.format;
     config.blockSize = stage.blockSize;
     config.prefixCaching = stage.prefixCaching;
+    config.eviction = stage.eviction;
     config.schedulingPolicy = stage.scheduling;
-    config.numBlocks = 0;
-    config.kvCacheMemoryBytes = plan.kvBytes;
+    config.numBlocks = facts.numBlocks;
+    config.kvCacheMemoryBytes = 0;
     config.memoryUtilization.reset();
     config.maxModelLen = plan.maxModelLen;
     config.maxSequences = sequencesAt(plan.request, concurrency);

@@ -41,8 +41,9 @@ Result<Report> runBench(const BenchPlan& plan, const BenchHooks& hooks);
 std::unique_ptr<VirtualEngine> makeVirtualEngine(const BenchPlan& plan, const StageFacts& facts,
                                                  std::int32_t concurrency);
 
-/// The engine configuration of a stage for the real clock. Errors: Unsupported, by the stage's part.
-Result<api::EngineConfig> engineConfigOf(const BenchPlan& plan, const Stage& stage, std::int32_t concurrency);
+/// The engine configuration of a stage for the real clock: the pool has the blocks that the plan gave it, which are as
+/// many as on the virtual clock.
+api::EngineConfig engineConfigOf(const BenchPlan& plan, const StageFacts& facts, std::int32_t concurrency);
 
 /// Seconds that `runBench` will about take. Virtual clock: from a part of the workload, simulated and timed. Real
 /// clock: all of it simulated on this machine's measured figures (`plan.request.device`).

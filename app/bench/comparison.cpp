@@ -53,12 +53,12 @@ Steps stepsOf(const Report& report) {
     Steps steps;
     steps.baseline = find(report, [](const Stage& s) { return s.contiguous; });
     steps.quantized =
-        find(report, [](const Stage& s) { return !s.contiguous && !s.prefixCaching && s.dtypes.quantized(); });
+        find(report, [](const Stage& s) { return !s.contiguous && !s.prefixCaching && s.format.quantized(); });
     steps.prefix = find(report, [](const Stage& s) { return !s.contiguous && s.prefixCaching; });
     if (steps.prefix) {
-        const KvDtypes dtypes = steps.prefix.facts->stage.dtypes;
+        const kernels::KvFormat format = steps.prefix.facts->stage.format;
         steps.beforePrefix =
-            find(report, [&](const Stage& s) { return !s.contiguous && !s.prefixCaching && s.dtypes == dtypes; });
+            find(report, [&](const Stage& s) { return !s.contiguous && !s.prefixCaching && s.format == format; });
     }
     return steps;
 }
@@ -73,7 +73,7 @@ Comparison capacity(const Steps& steps) {
     out.reason = "The bytes are those of 4 of the longest requests. Held is a mean over time of requests whose whole "
                  "prompt is computed: at the baseline one place is often still being read. Paged, a request takes what "
                  "it is, and " +
-                 steps.quantized.facts->stage.dtypes.name() + " gives " +
+                 kvFormatName(steps.quantized.facts->stage.format) + " gives " +
                  formatted("%.2f", steps.quantized.facts->poolGain) + " x the slots.";
     if (to.heldMean > 0.85 * to.concurrency)
         out.reason += " The loop keeps only " + std::to_string(to.concurrency) +
@@ -117,7 +117,7 @@ Comparison prefixGain(const Steps& steps) {
 Comparison memory(const Steps& steps, const StageFacts& plain) {
     const StageFacts& facts = *steps.quantized.facts;
     const double perToken = 1 - facts.bytesPerToken / plain.bytesPerToken;
-    Comparison out{"KV memory of " + facts.stage.dtypes.name() + " against 16 bits",
+    Comparison out{"KV memory of " + kvFormatName(facts.stage.format) + " against 16 bits",
                    "-40 to 45 % (fp8)",
                    formatted("-%.1f %% a token", perToken * 100) +
                        formatted(", -%.1f %% with tails", (1 - 1 / facts.poolGain) * 100),
@@ -173,7 +173,8 @@ std::vector<std::pair<std::string, std::string>> settingOf(const BenchPlan& plan
     const KvRows rows = request.model.kvRows();
     std::vector<std::pair<std::string, std::string>> out;
     out.emplace_back("model", request.model.name + ", " + sizeText(static_cast<std::uint64_t>(request.weightBytes)) +
-                                  " of weights, " + countText(static_cast<std::int64_t>(tailBytes(rows, 16) / 16)) +
+                                  " of weights, " +
+                                  countText(static_cast<std::int64_t>(plainBlockBytes(rows, 16) / 16)) +
                                   " KV bytes a token in 16 bits");
     out.emplace_back("max_model_len", countText(plan.maxModelLen) + " tokens");
     if (request.virtualClock) {
@@ -232,7 +233,7 @@ void addComparisons(Report& report, const BenchPlan& plan) {
         report.comparisons.push_back(firstToken(steps));
     if (steps.beforePrefix && steps.prefix && steps.beforePrefix.row->concurrency == steps.prefix.row->concurrency)
         report.comparisons.push_back(prefixGain(steps));
-    const Found plain = find(report, [](const Stage& s) { return !s.dtypes.quantized() && s.blockSize == 16; });
+    const Found plain = find(report, [](const Stage& s) { return !s.format.quantized() && s.blockSize == 16; });
     if (steps.quantized && plain)
         report.comparisons.push_back(memory(steps, *plain.facts));
     addAgainstFirst(report);

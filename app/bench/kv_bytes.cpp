@@ -2,90 +2,61 @@
 #include "app/bench/kv_bytes.h"
 
 #include <array>
+#include <utility>
+
+#include "engine/exec/program_builder.h"
 
 namespace kvscope::bench {
 
 namespace {
 
-constexpr std::array<const char*, 5> kNames{"f16", "bf16", "fp8_e4m3", "int8", "int4"};
-constexpr std::int64_t kGroup = 32;     ///< values of one token that share a scale
-constexpr std::int64_t kScaleBytes = 2; ///< f16
-
-std::int64_t groups(std::int64_t values) {
-    return (values + kGroup - 1) / kGroup;
+bool isLatent(const KvRows& rows) {
+    return !rows.layers.empty() && rows.layers.front().headDimV == 0;
 }
 
-/// `slots` rows of one head. Keys carry their scales per channel, values per token.
-std::int64_t headBytes(KvDtype dtype, bool key, std::int64_t values, std::int64_t slots) {
-    const std::int64_t scales = key ? values : groups(values) * slots;
-    switch (dtype) {
-    case KvDtype::F16:
-    case KvDtype::Bf16:
-        break;
-    case KvDtype::Fp8:
-        return values * slots;
-    case KvDtype::Int8:
-        return values * slots + kScaleBytes * scales;
-    case KvDtype::Int4:
-        return (values + 1) / 2 * slots + 2 * kScaleBytes * scales; // scale and minimum
-    }
-    return 2 * values * slots;
+/// Latent rows lie as values do: their scales are per token.
+kernels::KvLayout latentLayout(const KvRows& rows, std::int64_t dims, kernels::KvDType dtype, std::int32_t blockSize) {
+    kernels::KvLayout layout;
+    layout.layers = static_cast<std::int32_t>(rows.layers.size());
+    layout.kvHeads = static_cast<std::int32_t>(rows.layers.front().kvHeads);
+    layout.headDimV = static_cast<std::int32_t>(dims);
+    layout.blockSize = blockSize;
+    layout.format.values = dtype;
+    return layout;
+}
+
+Result<KvBlockBytes> latentBytes(const KvRows& rows, const kernels::KvFormat& format, std::int32_t blockSize) {
+    if (format.keys != format.values)
+        return fail(ErrorCode::Unsupported, "This model keeps keys and values in one row, so they have one dtype; "
+                                            "choose the same for both.");
+    if (format.keys == kernels::KvDType::Int4)
+        return fail(ErrorCode::Unsupported, "int4 is too coarse for this model's latent rows; choose fp8 or int8.");
+    const std::int64_t latent = rows.layers.front().headDimK - rows.rotated;
+    const kernels::KvLayout parts[] = {latentLayout(rows, latent, format.values, blockSize),
+                                       latentLayout(rows, rows.rotated, kernels::KvDType::F16, blockSize)};
+    return KvBlockBytes{parts[0].bytesPerBlock() + parts[1].bytesPerBlock(), parts[0].bytesPerTail()};
 }
 
 } // namespace
 
-const char* kvDtypeName(KvDtype dtype) {
-    return kNames[static_cast<std::size_t>(dtype)];
+std::string kvFormatName(const kernels::KvFormat& format) {
+    for (const char* name : {"f16", "bf16", "fp8", "int8", "k8v4", "int4"})
+        if (const auto known = kernels::kvFormatByName(name);
+            known && known->keys == format.keys && known->values == format.values)
+            return name;
+    return std::string(kernels::kvDTypeName(format.keys)) + "/" + kernels::kvDTypeName(format.values);
 }
 
-std::optional<KvDtype> kvDtypeOf(std::string_view name) {
-    for (std::size_t i = 0; i < kNames.size(); ++i)
-        if (name == kNames[i])
-            return static_cast<KvDtype>(i);
-    if (name == "fp8")
-        return KvDtype::Fp8;
-    return std::nullopt;
+Result<KvBlockBytes> kvBlockBytes(const KvRows& rows, const kernels::KvFormat& format, std::int32_t blockSize) {
+    if (isLatent(rows))
+        return latentBytes(rows, format, blockSize);
+    const auto layout = exec::kvLayout(rows.layers, {format, blockSize, 1, 1});
+    if (!layout)
+        return tl::unexpected(layout.error());
+    return KvBlockBytes{layout->bytesPerBlock(), layout->bytesPerTail()};
 }
 
-std::optional<KvDtypes> kvDtypesOf(std::string_view name) {
-    if (name == "k8v4")
-        return KvDtypes{KvDtype::Fp8, KvDtype::Int4};
-    if (name == "auto")
-        return KvDtypes{};
-    if (const auto both = kvDtypeOf(name))
-        return KvDtypes{*both, *both};
-    return std::nullopt;
-}
-
-std::string KvDtypes::name() const {
-    if (k == KvDtype::Fp8 && v == KvDtype::Int4)
-        return "k8v4";
-    if (k == v)
-        return k == KvDtype::Fp8 ? "fp8" : kvDtypeName(k);
-    return std::string(kvDtypeName(k)) + "/" + kvDtypeName(v);
-}
-
-Result<std::uint64_t> sealedBlockBytes(const KvRows& rows, KvDtypes dtypes, std::int32_t blockSize) {
-    std::int64_t total = 0;
-    for (const model::KvLayerShape& layer : rows.layers) {
-        if (layer.headDimV == 0) {
-            if (dtypes.k != dtypes.v)
-                return fail(ErrorCode::Unsupported, "This model keeps keys and values in one row, so they have one "
-                                                    "dtype; choose the same for both.");
-            if (dtypes.k == KvDtype::Int4)
-                return fail(ErrorCode::Unsupported, "int4 is too coarse for this model's latent rows; choose fp8 or "
-                                                    "int8.");
-            const std::int64_t latent = layer.headDimK - rows.rotated;
-            total += layer.kvHeads * (headBytes(dtypes.k, false, latent, blockSize) + 2 * rows.rotated * blockSize);
-            continue;
-        }
-        total += layer.kvHeads * (headBytes(dtypes.k, true, layer.headDimK, blockSize) +
-                                  headBytes(dtypes.v, false, layer.headDimV, blockSize));
-    }
-    return static_cast<std::uint64_t>(total);
-}
-
-std::uint64_t tailBytes(const KvRows& rows, std::int32_t blockSize) {
+std::uint64_t plainBlockBytes(const KvRows& rows, std::int32_t blockSize) {
     std::int64_t values = 0;
     for (const model::KvLayerShape& layer : rows.layers)
         values += layer.kvHeads * (layer.headDimK + layer.headDimV);

@@ -68,14 +68,19 @@ PoolState RealEngine::pool() const {
     PoolState state;
     state.allocatedSlots = static_cast<std::uint64_t>(sample.referencedBlocks) * sample.blockSize;
     state.usedSlots = sample.usedSlots;
-    state.allocatedBytes = sample.referencedBlocks * sample.bytesPerBlock;
+    std::uint64_t tails = 0;
     for (const api::SequenceRow& row : m_rows) {
         if (row.state == api::SequenceState::Waiting)
             continue;
         const std::uint64_t room = static_cast<std::uint64_t>(row.blocks) * sample.blockSize;
         state.wastedSlots += room - std::min(room, static_cast<std::uint64_t>(row.tokens));
         state.held += row.computedTokens >= row.promptTokens ? 1 : 0;
+        tails += row.computedTokens % static_cast<std::int64_t>(sample.blockSize) != 0 ? 1 : 0;
     }
+    const api::ModelInfo& model = m_engine.model();
+    state.allocatedBytes = sample.referencedBlocks * sample.bytesPerBlock +
+                           tails * (model.tailBytes / static_cast<std::uint64_t>(model.maxSequences));
+    state.externalFragmentation = sample.externalFragmentation();
     return state;
 }
 
@@ -87,6 +92,7 @@ RunCounters RealEngine::counters() const {
     out.computedTokens = sample.totalPrefillTokens;
     out.preemptions = sample.totalPreemptions;
     out.evictions = sample.totalEvictions;
+    out.refused = sample.totalRefused;
     out.steps = sample.step;
     return out;
 }

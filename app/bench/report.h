@@ -21,7 +21,8 @@ struct StageFacts {
     Stage stage;
     std::int64_t numBlocks = 0;
     std::uint64_t bytesPerBlock = 0; ///< sealed
-    std::uint64_t tailBytes = 0;     ///< of all tails together, part of the pool
+    std::int32_t tailSlots = 0;      ///< blocks being filled, where the dtypes are quantized: one a sequence
+    std::uint64_t tailBytes = 0;     ///< of all of them together, part of the pool
     double bytesPerToken = 0;        ///< sealed, scales counted
     double poolGain = 1;             ///< slots for the same bytes against 16-bit, tails and scales counted
 };

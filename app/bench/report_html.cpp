@@ -162,9 +162,10 @@ std::string stagesTable(const Report& report) {
         out += cells(
             {stage.name,
              stage.contiguous ? (stage.reserveRequest ? "contiguous, prompt + answer" : "contiguous, model") : "paged",
-             kvDtypeName(stage.dtypes.k), kvDtypeName(stage.dtypes.v), std::to_string(stage.blockSize),
-             stage.prefixCaching ? "on" : "off", countText(facts.numBlocks), formatted("%.0f", facts.bytesPerToken),
-             bytes(static_cast<double>(facts.tailBytes)), formatted("%.2f x", facts.poolGain)},
+             kernels::kvDTypeName(stage.format.keys), kernels::kvDTypeName(stage.format.values),
+             std::to_string(stage.blockSize), stage.prefixCaching ? "on" : "off", countText(facts.numBlocks),
+             formatted("%.0f", facts.bytesPerToken), bytes(static_cast<double>(facts.tailBytes)),
+             formatted("%.2f x", facts.poolGain)},
             "td");
     }
     return out + "</table></div>\n";

@@ -57,7 +57,7 @@ StepCost Roofline::cost(const std::vector<StepShare>& shares) const {
         // Whole blocks in their dtype, the last one 16-bit as far as it is filled.
         const std::int64_t sealed = share.to / m_model.blockSize, tail = share.to % m_model.blockSize;
         const double bytes = static_cast<double>(sealed) * static_cast<double>(m_model.sealedBytes) +
-                             static_cast<double>(tail) * static_cast<double>(m_model.tailBytes) / m_model.blockSize;
+                             static_cast<double>(tail) * static_cast<double>(m_model.plainBytes) / m_model.blockSize;
         // Position p attends to p + 1 tokens.
         const double pairs = count * (static_cast<double>(share.from + share.to) + 1) / 2;
         const double ops = m_model.shape.attentionOpsPerPair() * pairs;

@@ -43,8 +43,9 @@ struct DeployedModel {
     ModelShape shape;
     double weightBytes = 0;        ///< all of them
     std::uint64_t sealedBytes = 0; ///< of a sealed block
-    std::uint64_t tailBytes = 0;   ///< of a block that is being filled
+    std::uint64_t plainBytes = 0;  ///< of a block that is being filled: 16 bits a value
     std::int32_t blockSize = 16;
+    std::uint64_t tailBytes = 0; ///< of the slot in which that block lies where the dtypes are quantized; else 0
 };
 
 /// One sequence's share of a step: its tokens [from, to).

@@ -22,10 +22,11 @@ std::string formatted(const char* format, double value) {
     return text.data();
 }
 
-RooflineRow rowOf(const Roofline& roofline, KvDtypes dtypes, bool writes, std::int64_t batch, std::int64_t context) {
+RooflineRow rowOf(const Roofline& roofline, const kernels::KvFormat& format, bool writes, std::int64_t batch,
+                  std::int64_t context) {
     RooflineRow row;
     row.writes = writes;
-    row.dtypes = dtypes;
+    row.format = format;
     row.batch = batch;
     row.context = context;
     std::vector<StepShare> shares;
@@ -48,13 +49,14 @@ const char* RooflineRow::bound(const Device& device) const {
 }
 
 Result<std::vector<RooflineRow>> rooflineRows(const Device& device, const ModelShape& shape, double weightBytes,
-                                              const std::vector<KvDtypes>& dtypes) {
+                                              const std::vector<kernels::KvFormat>& formats) {
     std::vector<RooflineRow> rows;
-    for (const KvDtypes& each : dtypes) {
-        auto sealed = sealedBlockBytes(shape.kvRows(), each, kBlock);
-        if (!sealed)
-            return tl::unexpected(sealed.error());
-        const Roofline roofline(device, {shape, weightBytes, *sealed, tailBytes(shape.kvRows(), kBlock), kBlock});
+    for (const kernels::KvFormat& each : formats) {
+        auto bytes = kvBlockBytes(shape.kvRows(), each, kBlock);
+        if (!bytes)
+            return tl::unexpected(bytes.error());
+        const Roofline roofline(
+            device, {shape, weightBytes, bytes->sealed, plainBlockBytes(shape.kvRows(), kBlock), kBlock, bytes->tail});
         for (const std::int64_t context : kContexts) {
             if (context >= shape.context)
                 break;
@@ -78,11 +80,11 @@ nlohmann::ordered_json rooflineJson(const Device& device, const ModelShape& shap
     out["model"] = {{"name", shape.name},
                     {"parameters", shape.parameters()},
                     {"weight_bytes", weightBytes},
-                    {"kv_bytes_per_token", tailBytes(shape.kvRows(), kBlock) / kBlock}};
+                    {"kv_bytes_per_token", plainBlockBytes(shape.kvRows(), kBlock) / kBlock}};
     out["rows"] = nlohmann::ordered_json::array();
     for (const RooflineRow& row : rows)
         out["rows"].push_back({{"step", row.writes ? "decode" : "prefill"},
-                               {"kv_dtype", row.dtypes.name()},
+                               {"kv_dtype", kvFormatName(row.format)},
                                {"batch", row.writes ? row.batch : 1},
                                {"tokens", row.batch},
                                {"context", row.context},
@@ -113,10 +115,10 @@ std::string rooflineTable(const Device& device, const ModelShape& shape, double 
     for (const RooflineRow& row : rows) {
         std::array<char, 160> line{};
         std::snprintf(line.data(), line.size(), "%-8s %-6s %6lld %8lld %12.3f %13.3f %12.3f %9.3f %10.1f %9.1f  %s\n",
-                      row.writes ? "decode" : "prefill", row.dtypes.name().c_str(), static_cast<long long>(row.batch),
-                      static_cast<long long>(row.context), row.cost.matrixSeconds * 1e3,
-                      row.cost.attentionSeconds * 1e3, row.cost.launchSeconds * 1e3, row.cost.seconds() * 1e3,
-                      row.tokensPerSecond(), row.opsPerByte(), row.bound(device));
+                      row.writes ? "decode" : "prefill", kvFormatName(row.format).c_str(),
+                      static_cast<long long>(row.batch), static_cast<long long>(row.context),
+                      row.cost.matrixSeconds * 1e3, row.cost.attentionSeconds * 1e3, row.cost.launchSeconds * 1e3,
+                      row.cost.seconds() * 1e3, row.tokensPerSecond(), row.opsPerByte(), row.bound(device));
         out += line.data();
     }
     return out;

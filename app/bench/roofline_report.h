@@ -13,7 +13,7 @@ namespace kvscope::bench {
 /// One kind of step: a batch that writes, or a prompt that is read.
 struct RooflineRow {
     bool writes = true; ///< one token for each of `batch` sequences; false: `batch` tokens of one prompt
-    KvDtypes dtypes;
+    kernels::KvFormat format;
     std::int64_t batch = 1;
     std::int64_t context = 0; ///< tokens of each sequence before the step
     StepCost cost;
@@ -27,7 +27,7 @@ struct RooflineRow {
 /// What limits steps of this model on this device: batches of 1 to 64 at contexts up to the model's, and prompts.
 /// Errors: of the layout, where the model cannot have a dtype.
 Result<std::vector<RooflineRow>> rooflineRows(const Device& device, const ModelShape& shape, double weightBytes,
-                                              const std::vector<KvDtypes>& dtypes);
+                                              const std::vector<kernels::KvFormat>& formats);
 
 nlohmann::ordered_json rooflineJson(const Device& device, const ModelShape& shape, double weightBytes,
                                     const std::vector<RooflineRow>& rows);

@@ -40,8 +40,8 @@ bool apply(Stage& stage, const std::string& part) {
         stage.prefixCaching = true;
         return true;
     }
-    if (const auto dtypes = kvDtypesOf(part)) {
-        stage.dtypes = *dtypes;
+    if (const auto format = kernels::kvFormatByName(part)) {
+        stage.format = *format;
         return true;
     }
     if (const auto eviction = kv::evictionKindOf(part)) {

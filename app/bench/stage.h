@@ -29,7 +29,7 @@ struct Stage {
     std::string name;
     bool contiguous = false;
     bool reserveRequest = false; ///< contiguous: prompt + answer instead of max-model-len
-    KvDtypes dtypes;
+    kernels::KvFormat format;    ///< of keys and values
     std::int32_t blockSize = 16;
     bool prefixCaching = false;
     kv::EvictionKind eviction = kv::EvictionKind::Lru;

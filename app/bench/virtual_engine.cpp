@@ -127,8 +127,7 @@ PoolState VirtualEngine::pool() const {
         state.externalFragmentation = 1.0 - static_cast<double>(m_cache.largestExtent()) / pool.available();
     const DeployedModel& model = m_parts.roofline.model();
     state.allocatedBytes = static_cast<std::uint64_t>(pool.referencedBlocks()) * model.sealedBytes;
-    if (model.sealedBytes != model.tailBytes)
-        state.allocatedBytes += tails * model.tailBytes;
+    state.allocatedBytes += tails * model.tailBytes;
     return state;
 }
 

@@ -75,17 +75,17 @@ std::string tokenTimes(const bench::FinishedRun& run) {
 }
 
 int showRoofline(const BenchOptions& o, const BenchModel& model) {
-    std::vector<bench::KvDtypes> dtypes{{}};
+    std::vector<kernels::KvFormat> formats{{}};
     if (!o.stages.empty()) {
-        dtypes.clear();
+        formats.clear();
         auto stages = bench::parseStages(o.stages);
         if (!stages)
             throw UsageError(stages.error().message);
         for (const bench::Stage& stage : *stages)
-            if (std::find(dtypes.begin(), dtypes.end(), stage.dtypes) == dtypes.end())
-                dtypes.push_back(stage.dtypes);
+            if (std::find(formats.begin(), formats.end(), stage.format) == formats.end())
+                formats.push_back(stage.format);
     }
-    const auto rows = valueOrThrow(bench::rooflineRows(model.device, model.shape, model.weightBytes, dtypes));
+    const auto rows = valueOrThrow(bench::rooflineRows(model.device, model.shape, model.weightBytes, formats));
     if (o.asJson)
         printJson(bench::rooflineJson(model.device, model.shape, model.weightBytes, rows));
     else
@@ -131,7 +131,7 @@ int runBenchVerb(const BenchOptions& o) {
     }
     if (!plan.request.virtualClock)
         for (const bench::StageFacts& facts : plan.stages)
-            if (auto ok = bench::engineConfigOf(plan, facts.stage, plan.request.concurrency.front()); !ok)
+            if (auto ok = api::validate(bench::engineConfigOf(plan, facts, plan.request.concurrency.back())); !ok)
                 throw UsageError(ok.error().message);
     if (o.dryRun)
         return showEstimate(o, plan, model.loadSeconds);

@@ -92,6 +92,46 @@ private slots:
         QVERIFY(report["rows"][2]["computed_tokens"].get<int>() < report["rows"][0]["computed_tokens"].get<int>());
     }
 
+    /// The staged test on this machine, in the same bytes: each stage runs, in turns, and is set beside the one before.
+    void theFourStagesRunInTurnsOnTheRealClock() {
+        const std::string times = m_dir.file("stages.jsonl");
+        const Outcome o =
+            bench({"--model", m_model, "--threads", "1", "--workload", "mix", "--scale", "0.05", "--requests", "8",
+                   "--concurrency", "8", "--repeat", "3", "--token-times", QString::fromStdString(times), "--json"});
+        QVERIFY2(o.status == 0, o.err.c_str());
+        const json report = o.lines().at(0);
+        QCOMPARE(report["rows"].size(), std::size_t(4));
+        const std::int64_t bytes = report["kv_bytes"].get<std::int64_t>();
+        for (const json& stage : report["stages"]) {
+            const std::int64_t used = stage["num_blocks"].get<std::int64_t>() * stage["bytes_per_block"].get<int>() +
+                                      stage["tail_bytes"].get<int>();
+            QVERIFY(used <= bytes && used + stage["bytes_per_block"].get<int>() > bytes);
+        }
+        for (const json& row : report["rows"]) {
+            QCOMPARE(row["finished"].get<int>(), 8);
+            QVERIFY(row["kv_peak_bytes"].get<double>() <= static_cast<double>(bytes));
+            QCOMPARE(row["external_fragmentation"].is_null(), row["stage"] != "baseline");
+        }
+        QVERIFY(report["rows"][1]["held_requests_peak"].get<double>() >
+                report["rows"][0]["held_requests_peak"].get<double>());
+        QCOMPARE(report["ratios"].size(), std::size_t(3));
+        for (const json& ratio : report["ratios"]) {
+            QCOMPARE(ratio["pairs"].get<int>(), 3);
+            QVERIFY(ratio["low"] <= ratio["median"] && ratio["median"] <= ratio["high"]);
+        }
+        std::vector<std::string> order;
+        std::istringstream in(contentOf(times));
+        for (std::string line; std::getline(in, line);) {
+            const json each = json::parse(line);
+            if (each["request"] == 0)
+                order.push_back(each["stage"]);
+        }
+        QCOMPARE(order.size(), std::size_t(12));
+        for (std::size_t i = 4; i < order.size(); ++i)
+            QCOMPARE(order[i], order[i - 4]);
+        QVERIFY(order[0] != order[1]);
+    }
+
     void turnsOfARealConversationFindWhatTheModelWrote() {
         const Outcome o =
             bench({"--model", m_model, "--threads", "1", "--workload", "multi-turn", "--scale", "0.2", "--stages",

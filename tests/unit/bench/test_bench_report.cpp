@@ -171,10 +171,10 @@ private slots:
     void stagesAreWhatTheirNamesSay() {
         const auto baseline = parseStage("baseline");
         QVERIFY(baseline && baseline->contiguous && !baseline->reserveRequest && baseline->blockSize == 16 &&
-                !baseline->prefixCaching && baseline->dtypes == KvDtypes{});
+                !baseline->prefixCaching && baseline->format == kernels::KvFormat{});
         const auto last = parseStage("paged+k8v4+block32+prefix+lfu+short-first");
         QVERIFY(last && !last->contiguous && last->blockSize == 32 && last->prefixCaching);
-        QCOMPARE(last->dtypes.name(), std::string("k8v4"));
+        QCOMPARE(kvFormatName(last->format), std::string("k8v4"));
         QCOMPARE(last->eviction, kv::EvictionKind::Lfu);
         QCOMPARE(last->scheduling, sched::SchedulingPolicy::ShortFirst);
         QVERIFY(parseStage("contiguous+reserve-request")->reserveRequest);

@@ -120,7 +120,7 @@ private slots:
             const std::uint64_t bytes =
                 static_cast<std::uint64_t>(facts.numBlocks) * facts.bytesPerBlock + facts.tailBytes;
             QVERIFY(bytes <= plan.kvBytes && bytes + facts.bytesPerBlock > plan.kvBytes);
-            QCOMPARE(facts.tailBytes, facts.stage.dtypes.quantized()
+            QCOMPARE(facts.tailBytes, facts.stage.format.quantized()
                                           ? 16 * static_cast<std::uint64_t>(facts.stage.blockSize) * kToken
                                           : 0);
         }

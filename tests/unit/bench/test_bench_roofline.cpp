@@ -18,9 +18,9 @@ KvRows rows(std::int64_t headDim) {
     return {{{2, headDim, headDim}, {2, headDim, headDim}}, 0};
 }
 
-double gain(std::int64_t headDim, const char* dtypes, std::int32_t block) {
-    const auto sealed = sealedBlockBytes(rows(headDim), *kvDtypesOf(dtypes), block);
-    return static_cast<double>(tailBytes(rows(headDim), block)) / static_cast<double>(*sealed);
+double gain(std::int64_t headDim, const char* form, std::int32_t block) {
+    const auto bytes = kvBlockBytes(rows(headDim), *kernels::kvFormatByName(form), block);
+    return static_cast<double>(plainBlockBytes(rows(headDim), block)) / static_cast<double>(bytes->sealed);
 }
 
 } // namespace
@@ -55,8 +55,8 @@ private slots:
         QFETCH(int, f16);
         const auto shape = modelPreset(QTest::currentDataTag());
         QVERIFY(shape);
-        QCOMPARE(tailBytes(shape->kvRows(), 16), static_cast<std::uint64_t>(16 * f16));
-        QCOMPARE(*sealedBlockBytes(shape->kvRows(), {}, 16), static_cast<std::uint64_t>(16 * f16));
+        QCOMPARE(plainBlockBytes(shape->kvRows(), 16), static_cast<std::uint64_t>(16 * f16));
+        QCOMPARE(kvBlockBytes(shape->kvRows(), {}, 16)->sealed, static_cast<std::uint64_t>(16 * f16));
     }
 
     void presetsHaveAboutTheirNamesParameters_data() {
@@ -88,17 +88,28 @@ private slots:
 
     void latentRowsKeepTheirRotatedPart() {
         const KvRows latent{{{1, 576, 0}}, 64};
-        QCOMPARE(*sealedBlockBytes(latent, {KvDtype::Fp8, KvDtype::Fp8}, 16), std::uint64_t(16 * (512 + 128)));
-        const auto mixed = sealedBlockBytes(latent, {KvDtype::Fp8, KvDtype::Int4}, 16);
+        const auto fp8 = kvBlockBytes(latent, *kernels::kvFormatByName("fp8"), 16);
+        QCOMPARE(fp8->sealed, std::uint64_t(16 * (512 + 128)));
+        QCOMPARE(fp8->tail, std::uint64_t(16 * 1024)); // the rotated part is 16-bit where it lies
+        const auto mixed = kvBlockBytes(latent, *kernels::kvFormatByName("k8v4"), 16);
         QVERIFY(!mixed && mixed.error().code == ErrorCode::Unsupported);
-        QVERIFY(!sealedBlockBytes(latent, {KvDtype::Int4, KvDtype::Int4}, 32));
+        QVERIFY(!kvBlockBytes(latent, *kernels::kvFormatByName("int4"), 32));
     }
 
-    void dtypesHaveNames() {
+    void onlyQuantizedFormsHaveTails() {
+        QCOMPARE(kvBlockBytes(rows(64), {}, 16)->tail, std::uint64_t(0));
+        for (const char* name : {"fp8", "int8", "k8v4", "int4"})
+            QCOMPARE(kvBlockBytes(rows(64), *kernels::kvFormatByName(name), 32)->tail, plainBlockBytes(rows(64), 32));
+        QVERIFY(!kvBlockBytes(rows(64), *kernels::kvFormatByName("int4"), 8)); // as the layout says
+    }
+
+    void formsHaveNames() {
         for (const char* name : {"f16", "bf16", "fp8", "int8", "int4", "k8v4"})
-            QCOMPARE(kvDtypesOf(name)->name(), std::string(name));
-        QVERIFY(!kvDtypesOf("fp4"));
-        QCOMPARE((KvDtypes{KvDtype::Fp8, KvDtype::Int8}.name()), std::string("fp8_e4m3/int8"));
+            QCOMPARE(kvFormatName(*kernels::kvFormatByName(name)), std::string(name));
+        kernels::KvFormat mixed;
+        mixed.keys = kernels::KvDType::Fp8E4M3;
+        mixed.values = kernels::KvDType::Int8;
+        QCOMPARE(kvFormatName(mixed), std::string("fp8_e4m3/int8"));
     }
 
     /// Every part by hand, for one step of a 7 B model on an A100.
@@ -155,7 +166,7 @@ private slots:
         const auto preset = modelPreset("r1-distill-qwen-7b");
         QVERIFY(near(dense->parameters(), preset->parameters()));
         QCOMPARE(dense->headDim, 128);
-        QCOMPARE(tailBytes(dense->kvRows(), 1), std::uint64_t(57344));
+        QCOMPARE(plainBlockBytes(dense->kvRows(), 1), std::uint64_t(57344));
         const auto latent = modelShapeFromConfig(
             R"({"num_hidden_layers":61,"hidden_size":7168,"num_attention_heads":128,"num_key_value_heads":128,
                 "intermediate_size":18432,"vocab_size":129280,"max_position_embeddings":163840,"kv_lora_rank":512,
@@ -164,7 +175,7 @@ private slots:
                 "first_k_dense_replace":3})",
             "v3.json");
         QVERIFY(latent);
-        QCOMPARE(tailBytes(latent->kvRows(), 1), std::uint64_t(70272));
+        QCOMPARE(plainBlockBytes(latent->kvRows(), 1), std::uint64_t(70272));
         QVERIFY(near(latent->parameters(), modelPreset("deepseek-v3")->parameters()));
         const auto broken = modelShapeFromConfig(R"({"num_hidden_layers":28})", "b.json");
         QVERIFY(!broken && broken.error().message.find("hidden_size") != std::string::npos);
