@@ -10,7 +10,8 @@
 //
 // A running sequence without room for its next token preempts the youngest one, which gives its blocks up and is
 // computed again later. The oldest sequence is never preempted for another, and a preempted one re-enters only when its
-// whole length and one more block fit, so there is always progress and never thrash.
+// whole length and one more block fit, so there is always progress. One that was preempted twice re-enters only when
+// all that run can be written to their ends beside it (GrowthOutlook), so there is never thrash.
 //
 // Knows token ids and blocks, no text, no kernels. Thread: the engine thread.
 #pragma once
@@ -157,6 +158,7 @@ private:
     enum class Admitted { Yes, NotNow, Never };
     Admitted tryAdmit(Sequence& sequence, Nanos now);
     void admitted(Sequence& sequence, kv::Admission admission, Nanos now);
+    std::int32_t roomToStay(const Sequence& sequence) const;
     ForkSource forkSource(const Sequence& sequence) const;
     void explainWaiting();
     bool makeRoom(Sequence& sequence, std::int64_t upTo, Nanos now);

@@ -4,9 +4,16 @@
 #include <algorithm>
 
 #include "engine/base/check.h"
+#include "engine/sched/growth_outlook.h"
 #include "engine/sched/scheduler.h"
 
 namespace kvscope::sched {
+
+namespace {
+
+constexpr std::int32_t kPatience = 2; ///< preemptions after which nothing is left to luck
+
+} // namespace
 
 /// In the order of the policy nobody overtakes the one that waits for blocks; only a fork whose source is still reading
 /// and a long prompt without a place for long ones step aside.
@@ -59,10 +66,9 @@ Scheduler::Admitted Scheduler::tryAdmit(Sequence& sequence, Nanos now) {
         request.forkTokens = source.tokens;
         request.longest = reserveFor(sequence.promptTokens, sequence.spec.maxNewTokens);
         request.explain = first;
-        // Alone, there is nothing to keep a block back for. One that was preempted comes back only when it can also
-        // write at least a block, else it would be preempted again for nothing.
+        // Alone, there is nothing to keep a block back for.
         if (!m_running.empty())
-            request.keepBack = std::max(m_watermarkBlocks, first ? 0 : 1);
+            request.keepBack = std::max(m_watermarkBlocks, first ? 0 : roomToStay(sequence));
         kv::AdmitResult result = m_cache.admit(request, now);
         if (result) {
             admitted(sequence, std::move(*result), now);
@@ -85,6 +91,34 @@ Scheduler::Admitted Scheduler::tryAdmit(Sequence& sequence, Nanos now) {
             static_cast<std::int64_t>(result.error().available) * m_cache.blockSize());
         return Admitted::Never;
     }
+}
+
+/// Blocks that must be left when one that was preempted comes back: it must be able to write at least a block, else it
+/// would be preempted again for nothing. Who was preempted before comes back only when all that run can be written to
+/// their ends beside it.
+std::int32_t Scheduler::roomToStay(const Sequence& sequence) const {
+    if (sequence.usage.preemptions < kPatience)
+        return 1;
+    GrowthOutlook outlook(m_cache.blockSize());
+    std::int64_t toRead = 0; // they share what the budget leaves beside those that write
+    const auto writing = std::count_if(m_running.begin(), m_running.end(),
+                                       [](const Sequence* running) { return running->uncomputed() == 1; });
+    const auto readABudget = std::max<std::int64_t>(1, m_config.tokenBudget - writing);
+    const auto add = [&](const Sequence& member, std::int64_t blocks, std::int64_t own) {
+        std::int64_t steps = member.spec.maxNewTokens - member.generated();
+        if (m_config.maxLength > 0)
+            steps = std::min(steps, m_config.maxLength - member.known());
+        toRead += member.uncomputed() > 1 ? member.uncomputed() : 0;
+        outlook.add({member.known(), std::max<std::int64_t>(1, steps),
+                     member.uncomputed() > 1 ? (toRead - 1) / readABudget : 0, blocks, own});
+    };
+    for (const Sequence* running : m_running) {
+        const auto blocks = static_cast<std::int64_t>(running->table.blocks().size());
+        add(*running, blocks, blocks - m_cache.sharedBlocks(running->table));
+    }
+    const std::int64_t own = m_cache.blocksFor(sequence.known());
+    add(sequence, own, own);
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(outlook.most(), 1, m_cache.numBlocks()));
 }
 
 void Scheduler::admitted(Sequence& sequence, kv::Admission admission, Nanos now) {

@@ -97,8 +97,9 @@ private slots:
         const Report report = reportOf({"mix", kCapacityStages, 64, 300});
         const double contiguous = report.rows[0].heldMean;
         const double paged = report.rows[1].heldMean / contiguous, k8v4 = report.rows[3].heldMean / contiguous;
-        // 2.22 where 2.3 was hoped for: while the next prompt waits for room for all of it, an eighth of the pool lies
-        // idle (the mean sequence of this workload fits 2.5 times as often as an extent of 8,000 tokens).
+        // 2.22 where 2.3 was hoped for. Of the pool 83 % belong to requests that are held, 5 % to prompts that are
+        // being read, 3 % lie idle when the last requests run out, and 9 % while the next one in order waits until all
+        // of it fits. Nobody overtakes, so these 9 % can be read into early, but not held by others.
         QVERIFY2(paged >= 2.15, qPrintable(QString::number(paged)));
         QVERIFY2(k8v4 >= 5, qPrintable(QString::number(k8v4)));
     }

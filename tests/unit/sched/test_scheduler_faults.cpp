@@ -159,6 +159,22 @@ private slots:
         QVERIFY(world.answersAreThoseOfSoloRuns());
     }
 
+    /// The same in a crowd: who had to give way twice comes back only to stay.
+    void nobodyIsPreemptedForEver() {
+        for (const int blocks : {40, 64, 100}) {
+            World world(blocks, config(256, 64));
+            for (int i = 0; i < 100; ++i)
+                world.submit(tokenRange(100 * i, 5 + i % 11), 20 + i % 37);
+            QVERIFY(world.drain(20000));
+            QVERIFY(world.scheduler.counters().preemptions > 60);
+            for (const auto& [id, ended] : world.ended) {
+                QCOMPARE(ended.reason, EndReason::MaxTokens);
+                QVERIFY2(ended.usage.preemptions <= 3, qPrintable(QString::number(ended.usage.preemptions)));
+            }
+            QVERIFY(world.answersAreThoseOfSoloRuns());
+        }
+    }
+
     /// "Never re-admits at 0 % use": its length and one more block exceed the pool, yet it fits when it is alone.
     void aPreemptedSequenceThatFillsThePoolComesBackWhenAlone() {
         World world(4, config());
