@@ -2,8 +2,6 @@
 #include "app/bench/bench_plan.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <limits>
 #include <utility>
 
@@ -16,27 +14,23 @@ namespace {
 constexpr std::int64_t kLongestAtOnce = 4; ///< of the default budget
 constexpr std::int32_t kBaselineBlock = 16;
 
-std::string number(double value) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%g", value);
-    return text.data();
-}
-
 std::int64_t blocksFor(std::int64_t tokens, std::int32_t blockSize) {
     return (tokens + blockSize - 1) / blockSize;
 }
 
 /// "mix at scale 1 needs 8,000 tokens for a prompt and its answer, ..."
 Error tooLong(const Workload& workload, std::int64_t longest, std::int64_t limit, const std::string& whose) {
-    std::string message = workload.name + " at scale " + number(workload.scale) + " needs " + countText(longest) +
-                          " tokens for a prompt and its answer; " + whose + " is " + countText(limit) + ". ";
+    std::string message = workload.name + " at scale " + formatted("%g", workload.scale) + " needs " +
+                          countText(longest) + " tokens for a prompt and its answer; " + whose + " is " +
+                          countText(limit) + ". ";
     const auto& names = workloadNames();
     const bool scales = std::find(names.begin(), names.end(), workload.name) != names.end();
     const double scale = scales ? largestScale(workload.name, limit) : 0;
     if (!scales)
         message += "Leave out the longest requests, or choose another model.";
     else if (scale > 0)
-        message += "The largest scale that fits is " + number(scale) + ": give --scale " + number(scale) + ".";
+        message += "The largest scale that fits is " + formatted("%g", scale) + ": give --scale " +
+                   formatted("%g", scale) + ".";
     else
         message += "No scale fits; choose another model.";
     return {ErrorCode::InvalidArgument, std::move(message)};

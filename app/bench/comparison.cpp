@@ -2,8 +2,6 @@
 #include "app/bench/comparison.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "app/bench/bench_run.h"
 #include "engine/base/figures.h"
@@ -11,12 +9,6 @@
 namespace kvscope::bench {
 
 namespace {
-
-std::string formatted(const char* format, double value) {
-    std::array<char, 96> text{};
-    std::snprintf(text.data(), text.size(), format, value);
-    return text.data();
-}
 
 std::string percent(double share) {
     return formatted("%.0f %%", share * 100);

@@ -2,8 +2,6 @@
 #include "app/bench/report.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
 #include "app/bench/random.h"
 #include "engine/base/check.h"
@@ -97,12 +95,6 @@ std::string csvCell(const json& value) {
     for (std::size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2)
         text.insert(at, 1, '"');
     return '"' + text + '"';
-}
-
-std::string formatted(const char* format, double value) {
-    std::array<char, 96> text{};
-    std::snprintf(text.data(), text.size(), format, value);
-    return text.data();
 }
 
 std::string milliseconds(double value) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "app/bench/report.h"
 #include "app/bench/svg_chart.h"
@@ -45,12 +43,6 @@ svg .line{fill:none;stroke-width:1.8}svg .dot{stroke:var(--card);stroke-width:1}
 )css";
 
 constexpr std::size_t kColours = 7;
-
-std::string formatted(const char* format, double value) {
-    std::array<char, 96> text{};
-    std::snprintf(text.data(), text.size(), format, value);
-    return text.data();
-}
 
 std::string bytes(double value) {
     return sizeText(static_cast<std::uint64_t>(std::max(0.0, value)));

@@ -16,12 +16,6 @@ constexpr std::int64_t kContexts[] = {512, 4096, 32768};
 constexpr std::int64_t kPrompt = 512;
 constexpr std::int32_t kBlock = 16;
 
-std::string formatted(const char* format, double value) {
-    std::array<char, 128> text{};
-    std::snprintf(text.data(), text.size(), format, value);
-    return text.data();
-}
-
 RooflineRow rowOf(const Roofline& roofline, const kernels::KvFormat& format, bool writes, std::int64_t batch,
                   std::int64_t context) {
     RooflineRow row;

@@ -3,19 +3,11 @@
 
 #include <algorithm>
 
+#include "engine/base/split.h"
+
 namespace kvscope::bench {
 
 namespace {
-
-std::vector<std::string> split(const std::string& text, char separator) {
-    std::vector<std::string> parts;
-    for (std::size_t at = 0; at <= text.size();) {
-        const std::size_t end = std::min(text.find(separator, at), text.size());
-        parts.push_back(text.substr(at, end - at));
-        at = end + 1;
-    }
-    return parts;
-}
 
 bool applyBlockSize(Stage& stage, const std::string& part) {
     for (const std::int32_t size : {8, 16, 32, 64})

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
+
+#include "engine/base/figures.h"
 
 namespace kvscope::bench {
 
@@ -16,9 +17,7 @@ constexpr int kLines = 4; ///< of the grid, above the axis
 constexpr std::size_t kColours = 7;
 
 std::string number(double value) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.1f", value);
-    return text.data();
+    return formatted("%.1f", value);
 }
 
 std::string text(double x, double y, const char* anchor, const std::string& words) {
@@ -154,9 +153,7 @@ std::string axisText(double value) {
                          : size >= 999.5e3 ? value / 1e6
                          : size >= 9999.5  ? value / 1e3
                                            : value;
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), std::fabs(shown) >= 99.95 ? "%.0f" : "%.3g", shown);
-    return std::string(text.data()) + unit;
+    return formatted(std::fabs(shown) >= 99.95 ? "%.0f" : "%.3g", shown) + unit;
 }
 
 double niceCeiling(double value) {

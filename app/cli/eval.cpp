@@ -11,6 +11,7 @@
 #include "app/cli/eval_text.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/progress_bar.h"
+#include "engine/base/split.h"
 #include "engine/model/model_file.h"
 #include "engine/model/tokenizer.h"
 #include "engine/model/vocabulary_gguf.h"
@@ -32,16 +33,6 @@ struct Options {
 /// All that are built, from the most bytes to the fewest.
 constexpr const char* kAllFormats = "f16,bf16,int8,fp8,k8v4,int4";
 
-std::vector<std::string> split(const std::string& list) {
-    std::vector<std::string> out;
-    for (std::size_t first = 0; first <= list.size();) {
-        const std::size_t comma = std::min(list.find(',', first), list.size());
-        out.push_back(list.substr(first, comma - first));
-        first = comma + 1;
-    }
-    return out;
-}
-
 /// One row for each form in --kv-cache-dtype, or one for --k-dtype and --v-dtype.
 std::vector<EvalRow> rowsFor(const Options& o) {
     EngineOptions engine = *o.engine;
@@ -49,7 +40,7 @@ std::vector<EvalRow> rowsFor(const Options& o) {
     if (one && !engine.given("--kv-cache-dtype"))
         engine.kvCacheDtype = "auto";
     std::vector<EvalRow> rows;
-    for (const std::string& name : split(engine.kvCacheDtype)) {
+    for (const std::string& name : split(engine.kvCacheDtype, ',')) {
         engine.kvCacheDtype = name;
         EngineOptions plain = engine;
         if (auto format = kernels::kvFormatByName(name);

@@ -8,6 +8,7 @@
 #include "app/cli/interrupt.h"
 #include "engine/api/engine.h"
 #include "engine/api/memory_probe.h"
+#include "engine/base/figures.h"
 
 namespace kvscope::cli {
 
@@ -221,12 +222,6 @@ std::string nameOf(const EvalRow& row) {
     return row.keys == row.values ? row.keys : "keys " + row.keys + " and values " + row.values;
 }
 
-std::string number(double value, int digits) {
-    char text[48];
-    std::snprintf(text, sizeof text, "%.*f", digits, value);
-    return text;
-}
-
 } // namespace
 
 std::string recommendation(const std::vector<EvalRow>& rows, bool floatActivations) {
@@ -244,19 +239,20 @@ std::string recommendation(const std::vector<EvalRow>& rows, bool floatActivatio
             best = &row;
     }
     if (!best)
-        return "None of these keeps the mean KL below " + number(mostKl, 3) +
+        return "None of these keeps the mean KL below " + formatted("%.3f", mostKl) +
                " and perplexity within 0.5 %: stay with f16.";
     for (const EvalRow& row : rows)
         if (row.score.positions() > 0 && row.bytesPerToken < best->bytesPerToken &&
             (!smaller || row.bytesPerToken > smaller->bytesPerToken))
             smaller = &row;
-    std::string text = nameOf(*best) + ": of those that keep the mean KL below " + number(mostKl, 3) +
-                       " and perplexity within 0.5 %, it takes the fewest bytes (" + number(best->bytesPerToken, 0) +
-                       " a token, " + number(largest / best->bytesPerToken, 2) + " times less than the largest here).";
+    std::string text = nameOf(*best) + ": of those that keep the mean KL below " + formatted("%.3f", mostKl) +
+                       " and perplexity within 0.5 %, it takes the fewest bytes (" +
+                       formatted("%.0f", best->bytesPerToken) + " a token, " +
+                       formatted("%.2f", largest / best->bytesPerToken) + " times less than the largest here).";
     if (smaller)
-        text += " " + nameOf(*smaller) + " would take " + number(smaller->bytesPerToken, 0) + ", but its KL is " +
-                number(smaller->score.klMean(), 4) + " and its perplexity " +
-                number((smaller->score.perplexityRatio() - 1) * 100, 2) + " % higher.";
+        text += " " + nameOf(*smaller) + " would take " + formatted("%.0f", smaller->bytesPerToken) +
+                ", but its KL is " + formatted("%.4f", smaller->score.klMean()) + " and its perplexity " +
+                formatted("%.2f", (smaller->score.perplexityRatio() - 1) * 100) + " % higher.";
     return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include "engine/api/engine_config.h"
 #include "engine/api/request.h"
+#include "engine/base/figures.h"
 
 namespace kvscope::api {
 
@@ -18,11 +19,7 @@ struct Range {
 };
 
 std::string number(double value) {
-    std::string text = std::to_string(value);
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.back() == '.')
-        text.pop_back();
-    return text;
+    return formatted(std::fabs(value) < 1e6 ? "%g" : "%.0f", value);
 }
 
 bool inside(const Range& r) {

@@ -32,4 +32,10 @@ std::string sizeText(std::uint64_t bytes) {
     return std::string(text.data()) + kUnits[unit];
 }
 
+std::string formatted(const char* format, double value) {
+    std::array<char, 96> text{};
+    std::snprintf(text.data(), text.size(), format, value);
+    return text.data();
+}
+
 } // namespace kvscope

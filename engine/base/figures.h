@@ -12,5 +12,7 @@ namespace kvscope {
 std::string countText(std::int64_t value);
 /// "512 B", "4.2 KiB", "92 MiB", "1.41 GiB", "62.8 GiB"; rounded to the nearest.
 std::string sizeText(std::uint64_t bytes);
+/// By a printf format for one double: "%.2f s", "%g". At most 95 characters.
+std::string formatted(const char* format, double value);
 
 } // namespace kvscope

@@ -7,6 +7,7 @@
 #include "engine/base/figures.h"
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
+#include "engine/base/split.h"
 #include "engine/base/triple_buffer.h"
 
 using namespace kvscope;
@@ -14,11 +15,21 @@ using namespace kvscope;
 class TestBase : public QObject {
     Q_OBJECT
 private slots:
+    void listsAreSplitAtEverySeparator() {
+        using Parts = std::vector<std::string>;
+        QCOMPARE(split("a,b", ','), (Parts{"a", "b"}));
+        QCOMPARE(split("a,,b,", ','), (Parts{"a", "", "b", ""}));
+        QCOMPARE(split("", ','), Parts{""});
+        QCOMPARE(split("a,b", '+'), Parts{"a,b"});
+    }
+
     void figuresAreWrittenForPeople() {
         QCOMPARE(countText(0), std::string("0"));
         QCOMPARE(countText(999), std::string("999"));
         QCOMPARE(countText(23040), std::string("23,040"));
         QCOMPARE(countText(-1234567), std::string("-1,234,567"));
+        QCOMPARE(formatted("%.2f s", 1.005e1), std::string("10.05 s"));
+        QCOMPARE(formatted("%.0f", 1e200).size(), std::size_t(95)); // cut, not written beyond its end
         QCOMPARE(sizeText(512), std::string("512 B"));
         QCOMPARE(sizeText(4300), std::string("4.2 KiB"));
         QCOMPARE(sizeText(std::uint64_t(92) << 20), std::string("92 MiB"));
