@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/bench/kv_bytes.h"
 
-#include <array>
-#include <utility>
-
 #include "engine/exec/program_builder.h"
 
 namespace kvscope::bench {
