@@ -67,7 +67,8 @@ struct EmbedOp {
     float scale = 1.0f;
 };
 
-/// h = rmsnorm(x, norm); q,k,v = W·h (+ bias); rope(q), rope(k); K and V go to their slots of `layer`, q stays.
+/// h = rmsnorm(x, norm); q,k,v = W·h (+ bias); each head of q and k = rmsnorm(head, qNorm or kNorm), where there is
+/// one; rope(q), rope(k); K and V go to their slots of `layer`, q stays.
 struct QkvOp {
     std::int32_t layer = 0;
     WeightId norm; ///< (hidden)
@@ -79,9 +80,10 @@ struct QkvOp {
     std::int32_t headDimK = 0;
     std::int32_t headDimV = 0;
     std::int32_t rope = 0; ///< index into Program::ropes
+    WeightId qNorm, kNorm; ///< (headDimK), with the same eps; may be invalid
 };
 
-/// o = paged causal attention of q over the K/V of `layer`; x += Wo·o
+/// o = paged causal attention of q over the K/V of `layer`; x += Wo·o, or rmsnorm(Wo·o, postNorm) where there is one.
 struct AttentionOp {
     std::int32_t layer = 0;
     float scale = 1.0f; ///< of q·k
@@ -90,15 +92,20 @@ struct AttentionOp {
     std::int32_t kvHeads = 0;
     std::int32_t headDimK = 0;
     std::int32_t headDimV = 0;
+    /// > 0: the token at position p attends to positions p - window + 1..p only; what other slots hold never matters.
+    std::int32_t window = 0;
+    WeightId postNorm; ///< (hidden); may be invalid
+    float postEps = 1e-5f;
 };
 
-/// h = rmsnorm(x, norm); x += Wdown·(act(Wgate·h) ⊙ (Wup·h))
+/// h = rmsnorm(x, norm); y = Wdown·(act(Wgate·h) ⊙ (Wup·h)); x += y, or rmsnorm(y, postNorm) where there is one.
 struct MlpOp {
     WeightId norm;
     float eps = 1e-5f;
     WeightId gate, up; ///< (ff, hidden)
     WeightId down;     ///< (hidden, ff)
     Activation activation = Activation::Silu;
+    WeightId postNorm; ///< (hidden), with the same eps; may be invalid
 };
 
 /// logits = W·rmsnorm(x, norm), for the rows in StepInputs::logitRows only. (L, vocab) float32

@@ -100,6 +100,7 @@ struct AttentionArgs {
     std::int64_t qStride = 0;       ///< between tokens
     std::int64_t firstPosition = 0; ///< of the first token
     std::int64_t tokens = 0;
+    std::int64_t window = 0; ///< > 0: the token at p sees positions p - window + 1..p only
 };
 
 /// Maximum and sum of exponentials of a row of logits.
@@ -114,6 +115,8 @@ struct KernelTable {
 
     /// out = x * weight / sqrt(mean(x^2) + eps)
     void (*rmsNorm)(const float* x, const float* weight, float eps, std::int64_t count, float* out);
+    /// out += x * weight / sqrt(mean(x^2) + eps)
+    void (*addRmsNorm)(const float* x, const float* weight, float eps, std::int64_t count, float* out);
     /// Puts one activation row into the panel, as int8, as float32 or both (null arrays are skipped).
     void (*packRow)(const float* x, const Panel& panel, std::int64_t row);
     void (*matmul)(const MatmulArgs& args);
@@ -134,9 +137,9 @@ struct KernelTable {
     void (*hadamard)(float* x, std::int64_t span, std::int64_t count);
     /// out = activation(gate) * up
     void (*activate)(Activation activation, const float* gate, const float* up, std::int64_t count, float* out);
-    /// One token (at args.firstPosition) against the positions [first, last) of one partition. Fills `partial`, the
-    /// state of an online softmax: [group] maximum, [group] sum of exp(score - maximum), [group][headDimV] values
-    /// weighted by the same. `scratch` as for attendTokens.
+    /// One token (at args.firstPosition) against the positions [first, last) of one partition, as far as its window
+    /// holds them. Fills `partial`, the state of an online softmax: [group] maximum, [group] sum of
+    /// exp(score - maximum), [group][headDimV] values weighted by the same. `scratch` as for attendTokens.
     void (*attendPartition)(const AttentionArgs& args, std::int64_t first, std::int64_t last, float* partial,
                             float* scratch);
     /// Combines partials of consecutive partitions in ascending order and divides: out [group][headDimV].

@@ -46,10 +46,15 @@ private:
         if (op.rope < 0 || static_cast<std::size_t>(op.rope) >= m_program.ropes.size() ||
             m_program.ropes[static_cast<std::size_t>(op.rope)].dims > op.headDimK)
             wrong("A layer names a rope that is missing or wider than its heads.");
+        optionalVector(op.qNorm, op.headDimK, "query norm");
+        optionalVector(op.kNorm, op.headDimK, "key norm");
     }
     void check(const AttentionOp& op) {
         heads(op.heads, op.kvHeads, op.headDimK, op.headDimV);
         matrix(op.output, m_program.hidden, std::int64_t(op.heads) * op.headDimV, "attention output");
+        optionalVector(op.postNorm, m_program.hidden, "norm behind the attention");
+        if (op.window < 0)
+            wrong("A layer's window is below 0.");
     }
     void check(const MlpOp& op) {
         vector(op.norm, m_program.hidden, "MLP norm");
@@ -59,6 +64,7 @@ private:
         matrix(op.gate, ff, m_program.hidden, "MLP gate");
         matrix(op.up, ff, m_program.hidden, "MLP up");
         matrix(op.down, m_program.hidden, ff, "MLP down");
+        optionalVector(op.postNorm, m_program.hidden, "norm behind the MLP");
     }
     void check(const LogitsOp& op) {
         vector(op.norm, m_program.hidden, "output norm");

@@ -15,6 +15,7 @@ struct Widths {
     std::int64_t q = 0, o = 0, ff = 0, unit = 0, partial = 0, attentionScratch = 0;
     std::int64_t panelCols = 0;
     bool quants = false, floats = false;
+    bool postNorms = false;
 };
 
 void consume(Widths& w, const PackedWeight& weight) {
@@ -40,10 +41,12 @@ Widths widthsOf(const Program& program, const std::vector<PackedWeight>& weights
                 std::max(w.attentionScratch, attentionScratchFloats(attention->heads / attention->kvHeads,
                                                                     attention->headDimK, attention->headDimV));
             consume(w, at(attention->output));
+            w.postNorms |= attention->postNorm.valid();
         } else if (const auto* mlp = std::get_if<MlpOp>(&op)) {
             w.ff = std::max(w.ff, at(mlp->gate).rows);
             for (WeightId id : {mlp->gate, mlp->up, mlp->down})
                 consume(w, at(id));
+            w.postNorms |= mlp->postNorm.valid();
         } else if (const auto* logits = std::get_if<LogitsOp>(&op)) {
             consume(w, at(logits->output));
         }
@@ -110,6 +113,9 @@ std::string StepBuffers::allocate(const Program& program, const KvLayout& kv, co
     floats(q, tokens * w.q);
     floats(o, tokens * w.o);
     floats(h, tokens * w.ff);
+    const std::int64_t normed = w.postNorms ? program.hidden : 0;
+    if (normed > 0)
+        floats(y, tokens * normed);
     floats(logits, rows * program.vocab);
     floats(partials, partitions * w.partial);
     for (const RopeSpec& rope : program.ropes) {
@@ -141,7 +147,7 @@ std::string StepBuffers::allocate(const Program& program, const KvLayout& kv, co
     attention.reserve(static_cast<std::size_t>(partitions + tokens / kAttentionTokens + sequences));
     rowPartials.reserve(static_cast<std::size_t>(tokens));
     const std::int64_t panelBytes = w.panelCols * ((w.quants ? 1 : 0) + (w.floats ? 4 : 0));
-    m_tokenBytes = static_cast<std::size_t>((program.hidden + w.q + w.o + w.ff + 3) * 4 + panelBytes);
+    m_tokenBytes = static_cast<std::size_t>((program.hidden + normed + w.q + w.o + w.ff + 3) * 4 + panelBytes);
     m_logitRowBytes = static_cast<std::size_t>(program.vocab) * 4;
     const std::size_t perStep = m_tokenBytes * static_cast<std::size_t>(tokens) +
                                 m_logitRowBytes * static_cast<std::size_t>(rows) +

@@ -99,6 +99,7 @@ public:
     float* q = nullptr;      ///< [T][heads * headDimK]
     float* o = nullptr;      ///< [T][heads * headDimV]
     float* h = nullptr;      ///< [T][ff]
+    float* y = nullptr;      ///< [T][hidden], what a post norm reads; null where the program has none
     float* logits = nullptr; ///< [L][vocab]
     float* partials = nullptr;
     Panel panel;                ///< all rows of the step

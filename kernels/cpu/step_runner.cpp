@@ -198,6 +198,19 @@ void StepRunner::matmulPhase(int thread, WeightId id, const Panel& panel, std::i
     });
 }
 
+/// x += W·panel for all rows, or rmsnorm(W·panel) where there is a norm.
+void StepRunner::addToResidual(int thread, WeightId id, const Panel& panel, WeightId postNorm, float eps) {
+    StepBuffers& b = *m_.buffers;
+    const std::int64_t rows = b.tokens(), hidden = m_.program->hidden;
+    if (!postNorm.valid())
+        return matmulPhase(thread, id, panel, rows, b.x, hidden, true);
+    matmulPhase(thread, id, panel, rows, b.y, hidden, false);
+    m_team.barrier();
+    m_team.forChunks(thread, rows, [&](std::int64_t row) {
+        m_.kernels->addRmsNorm(b.y + row * hidden, vector(postNorm), eps, hidden, b.x + row * hidden);
+    });
+}
+
 void StepRunner::embed(int thread, const EmbedOp& op) {
     StepBuffers& b = *m_.buffers;
     const PackedWeight& table = weight(op.table);
@@ -225,6 +238,11 @@ void StepRunner::qkv(int thread, const QkvOp& op) {
     const std::int64_t unitsV = divideUp(op.kvHeads, unitV), rowBlocks = divideUp(rows, kRowBlock);
     float* tile = mine(thread).tile;
     const bool rotated = rotatesKeys(op.layer);
+    const auto turn = [&](float* head, const float* norm, std::int64_t row) {
+        if (norm)
+            m_.kernels->rmsNorm(head, norm, op.eps, dimsK, head);
+        m_.kernels->rope(rope.style, head, cosine + row * pairs, sine + row * pairs, pairs);
+    };
     const auto bias = [&](WeightId id, std::int64_t first) { return id.valid() ? vector(id) + first : nullptr; };
 
     m_team.forChunks(thread, (unitsQ + unitsK + unitsV) * rowBlocks, [&](std::int64_t chunk) {
@@ -238,7 +256,7 @@ void StepRunner::qkv(int thread, const QkvOp& op) {
                     bias(op.qBias, first * dimsK));
             for (std::int64_t row = firstRow; row < endRow; ++row, out += stride)
                 for (std::int64_t head = 0; head < end - first; ++head) {
-                    m_.kernels->rope(rope.style, out + head * dimsK, cosine + row * pairs, sine + row * pairs, pairs);
+                    turn(out + head * dimsK, vector(op.qNorm), row);
                     if (rotated)
                         m_.kernels->hadamard(out + head * dimsK, rotationSpan(op.headDimK), dimsK);
                 }
@@ -257,17 +275,24 @@ void StepRunner::qkv(int thread, const QkvOp& op) {
             float* values = tile + (head - first) * dims;
             if (key)
                 for (std::int64_t row = firstRow; row < endRow; ++row)
-                    m_.kernels->rope(rope.style, values + (row - firstRow) * stride, cosine + row * pairs,
-                                     sine + row * pairs, pairs);
+                    turn(values + (row - firstRow) * stride, vector(op.kNorm), row);
             storeRows(op, key, static_cast<std::int32_t>(head), values, stride, firstRow, endRow);
         }
     });
+}
+
+/// The first partition that a token of the op sees.
+std::int64_t StepRunner::firstPartition(const AttentionOp& op, std::int64_t row) const {
+    const std::int64_t position = m_.buffers->positions[row];
+    return op.window > 0 && position >= op.window ? (position - op.window + 1) / kPartition : 0;
 }
 
 void StepRunner::attentionItem(int thread, const AttentionOp& op, const AttentionItem& item, std::int32_t kvHead) {
     StepBuffers& b = *m_.buffers;
     const std::int64_t group = op.heads / op.kvHeads, qStride = std::int64_t(op.heads) * op.headDimK;
     const std::int32_t s = item.sequence;
+    if (item.partition >= 0 && item.partition < firstPartition(op, item.firstToken))
+        return;
     AttentionArgs args;
     args.kv = sealedAccess(op.layer, kvHead);
     if (m_.kv.hasTails())
@@ -279,6 +304,7 @@ void StepRunner::attentionItem(int thread, const AttentionOp& op, const Attentio
     args.qStride = qStride;
     args.firstPosition = b.positions[item.firstToken];
     args.tokens = item.tokens;
+    args.window = op.window;
     if (item.partition < 0) {
         const std::int64_t oStride = std::int64_t(op.heads) * op.headDimV;
         float* out = b.o + item.firstToken * oStride + kvHead * group * op.headDimV;
@@ -313,14 +339,16 @@ void StepRunner::attention(int thread, const AttentionOp& op) {
             const RowPartials& place = b.rowPartials[static_cast<std::size_t>(row)];
             if (place.count == 0)
                 return b.o + row * width;
+            const std::int64_t first = firstPartition(op, row);
             for (std::int64_t kvHead = 0; kvHead < op.kvHeads; ++kvHead)
-                m_.kernels->combinePartials(b.partials + (place.first * op.kvHeads + kvHead * place.count) * record,
-                                            place.count, static_cast<std::int32_t>(group), op.headDimV,
+                m_.kernels->combinePartials(b.partials +
+                                                (place.first * op.kvHeads + kvHead * place.count + first) * record,
+                                            place.count - first, static_cast<std::int32_t>(group), op.headDimV,
                                             scratch + kvHead * group * op.headDimV);
             unrotate(op, scratch, op.heads);
             return scratch;
         });
-    matmulPhase(thread, op.output, panel, b.tokens(), b.x, m_.program->hidden, true);
+    addToResidual(thread, op.output, panel, op.postNorm, op.postEps);
 }
 
 void StepRunner::mlp(int thread, const MlpOp& op) {
@@ -347,7 +375,7 @@ void StepRunner::mlp(int thread, const MlpOp& op) {
     m_team.barrier();
     const Panel& inner = preparePanel(thread, rows, ff, {op.down},
                                       [&](std::int64_t row, float*) -> const float* { return b.h + row * ff; });
-    matmulPhase(thread, op.down, inner, rows, b.x, hidden, true);
+    addToResidual(thread, op.down, inner, op.postNorm, op.eps);
 }
 
 void StepRunner::logits(int thread, const LogitsOp& op) {

@@ -58,6 +58,7 @@ private:
     void embed(int thread, const EmbedOp& op);
     void qkv(int thread, const QkvOp& op);
     void attention(int thread, const AttentionOp& op);
+    std::int64_t firstPartition(const AttentionOp& op, std::int64_t row) const;
     void attentionItem(int thread, const AttentionOp& op, const AttentionItem& item, std::int32_t kvHead);
     void mlp(int thread, const MlpOp& op);
     void logits(int thread, const LogitsOp& op);
@@ -67,6 +68,7 @@ private:
                               std::initializer_list<WeightId> consumers, RowSource&& source);
     void matmulPhase(int thread, WeightId weight, const Panel& panel, std::int64_t rows, float* out,
                      std::int64_t stride, bool add);
+    void addToResidual(int thread, WeightId weight, const Panel& panel, WeightId postNorm, float eps);
     void project(const PackedWeight& weight, const Panel& panel, std::int64_t firstOutput, std::int64_t endOutput,
                  std::int64_t firstRow, std::int64_t endRow, float* out, std::int64_t stride, const float* bias) const;
 

@@ -23,16 +23,23 @@ private slots:
         QTest::addColumn<int>("dimK");
         QTest::addColumn<int>("dimV");
         QTest::addColumn<int>("group");
-        QTest::newRow("block 8") << 8 << 64 << 64 << 3;
-        QTest::newRow("block 16, odd dimensions") << 16 << 20 << 44 << 5;
-        QTest::newRow("block 32, one head") << 32 << 8 << 8 << 1;
-        QTest::newRow("block 64, many heads") << 64 << 128 << 80 << 19;
+        QTest::addColumn<int>("window");
+        QTest::newRow("block 8") << 8 << 64 << 64 << 3 << 0;
+        QTest::newRow("block 16, odd dimensions") << 16 << 20 << 44 << 5 << 0;
+        QTest::newRow("block 32, one head") << 32 << 8 << 8 << 1 << 0;
+        QTest::newRow("block 64, many heads") << 64 << 128 << 80 << 19 << 0;
+        QTest::newRow("itself only") << 16 << 16 << 16 << 2 << 1;
+        QTest::newRow("window 20") << 8 << 20 << 44 << 3 << 20;
+        QTest::newRow("window of a tile") << 16 << 32 << 32 << 4 << 64;
+        QTest::newRow("window of a partition and one") << 64 << 16 << 24 << 17 << 257;
+        QTest::newRow("window longer than anything") << 16 << 16 << 16 << 1 << 700;
     }
     void attentionOverPagesAgreesWithFloat64() {
         QFETCH(int, blockSize);
         QFETCH(int, dimK);
         QFETCH(int, dimV);
         QFETCH(int, group);
+        QFETCH(int, window);
         std::mt19937 random(7);
         constexpr int kLength = 601;
         const int blocks = (kLength + blockSize - 1) / blockSize;
@@ -43,8 +50,8 @@ private slots:
         kv.valueOffset = static_cast<std::size_t>(blockSize * dimK * 2);
         kv.headOffset = 0;
         kv.blockBytes = static_cast<std::size_t>(blockSize * (dimK + dimV) * 2);
-        // Unwritten slots hold NaN, and one block more than needed.
-        std::vector<std::byte> pool(kv.blockBytes * static_cast<std::size_t>(blocks + 1), std::byte(0xff));
+        // Slots that are not written, or that the window has passed, hold NaN; and one block more than needed.
+        std::vector<std::byte> pool(kv.blockBytes * static_cast<std::size_t>(blocks + 1));
         kv.pool = pool.data();
         std::vector<std::int32_t> table(static_cast<std::size_t>(blocks));
         std::iota(table.begin(), table.end(), 1);
@@ -57,11 +64,6 @@ private slots:
 
         std::vector<float> firstOut;
         for (const KernelTable* k : tablesHere()) {
-            for (int i = 0; i < kLength; ++i) {
-                const int slot = table[static_cast<std::size_t>(i / blockSize)] * blockSize + i % blockSize;
-                k->storeKey(kv, slot, keys.data() + static_cast<std::size_t>(i) * nk);
-                k->storeValue(kv, slot, values.data() + static_cast<std::size_t>(i) * nv);
-            }
             AttentionArgs args;
             args.kv = kv;
             args.table = table.data();
@@ -69,25 +71,34 @@ private slots:
             args.group = group;
             args.q = q.data();
             args.qStride = static_cast<std::int64_t>(q.size());
+            args.window = window;
             const std::size_t record = static_cast<std::size_t>(group) * (2 + nv);
             for (int length : {1, 9, 64, 255, 256, 257, kLength}) {
-                const int parts = (length + 255) / 256;
+                const int parts = (length + 255) / 256, first = window > 0 ? std::max(0, length - window) : 0;
+                std::fill(pool.begin(), pool.end(), std::byte(0xff));
+                for (int i = first; i < length; ++i) {
+                    const int slot = table[static_cast<std::size_t>(i / blockSize)] * blockSize + i % blockSize;
+                    k->storeKey(kv, slot, keys.data() + static_cast<std::size_t>(i) * nk);
+                    k->storeValue(kv, slot, values.data() + static_cast<std::size_t>(i) * nv);
+                }
+                args.firstPosition = length - 1;
+                args.tokens = 1;
+                const int begin = first / 256; // partitions before it are not computed
                 std::vector<float> partials(record * static_cast<std::size_t>(parts));
                 std::vector<float> scratch(static_cast<std::size_t>(attentionScratchFloats(group, dimK, dimV)));
-                for (int p = 0; p < parts; ++p)
+                for (int p = begin; p < parts; ++p)
                     k->attendPartition(args, p * 256, std::min(length, (p + 1) * 256),
                                        partials.data() + static_cast<std::size_t>(p) * record, scratch.data());
                 std::vector<float> out(static_cast<std::size_t>(group) * nv), whole(out.size());
-                k->combinePartials(partials.data(), parts, group, dimV, out.data());
+                k->combinePartials(partials.data() + static_cast<std::size_t>(begin) * record, parts - begin, group,
+                                   dimV, out.data());
                 // The path of prefill gives the same bits.
-                args.firstPosition = length - 1;
-                args.tokens = 1;
                 k->attendTokens(args, whole.data(), static_cast<std::int64_t>(whole.size()), scratch.data());
                 QVERIFY2(sameBits(out, whole), k->name);
                 for (int h = 0; h < group; ++h) {
                     std::vector<double> s(static_cast<std::size_t>(length));
                     double largest = -1e30, sum = 0;
-                    for (int i = 0; i < length; ++i) {
+                    for (int i = first; i < length; ++i) {
                         double dot = 0;
                         for (std::size_t d = 0; d < nk; ++d)
                             dot += static_cast<double>(q[static_cast<std::size_t>(h) * nk + d]) *
@@ -95,11 +106,11 @@ private slots:
                         s[static_cast<std::size_t>(i)] = dot * static_cast<double>(scale);
                         largest = std::max(largest, s[static_cast<std::size_t>(i)]);
                     }
-                    for (double& v : s)
-                        sum += v = std::exp(v - largest);
+                    for (int i = first; i < length; ++i)
+                        sum += s[static_cast<std::size_t>(i)] = std::exp(s[static_cast<std::size_t>(i)] - largest);
                     for (std::size_t d = 0; d < nv; ++d) {
                         double exact = 0;
-                        for (int i = 0; i < length; ++i)
+                        for (int i = first; i < length; ++i)
                             exact += s[static_cast<std::size_t>(i)] / sum *
                                      rounded(values[static_cast<std::size_t>(i) * nv + d]);
                         const double error =
@@ -112,6 +123,51 @@ private slots:
                     }
                 }
             }
+        }
+    }
+
+    /// Tokens of a chunk, their windows beginning in different tiles and partitions, against each of them alone.
+    void aChunkWithAWindowGivesTheBitsOfItsTokens() {
+        constexpr int kLength = 601, kDims = 24, kGroup = 3, kBlock = 16;
+        std::mt19937 random(8);
+        KvAccess kv;
+        kv.blockSize = kBlock;
+        kv.headDimK = kv.headDimV = kDims;
+        kv.valueOffset = kBlock * kDims * 2;
+        kv.blockBytes = 2 * kv.valueOffset;
+        std::vector<std::byte> pool(kv.blockBytes * (kLength / kBlock + 1));
+        kv.pool = pool.data();
+        std::vector<std::int32_t> table(kLength / kBlock + 1);
+        std::iota(table.begin(), table.end(), 0);
+        const std::vector<float> q = normals(random, kAttentionTokens * kGroup * kDims, 2);
+        for (const KernelTable* k : tablesHere()) {
+            for (int i = 0; i < kLength; ++i) {
+                k->storeKey(kv, i, normals(random, kDims).data());
+                k->storeValue(kv, i, normals(random, kDims).data());
+            }
+            AttentionArgs args;
+            args.kv = kv;
+            args.table = table.data();
+            args.scale = 0.2f;
+            args.group = kGroup;
+            args.qStride = kGroup * kDims;
+            std::vector<float> scratch(static_cast<std::size_t>(attentionScratchFloats(kGroup, kDims, kDims)));
+            for (const int window : {1, 5, 63, 64, 65, 190, 256, 300})
+                for (const int first : {0, 50, 60, 250, 300, 505, 580}) {
+                    args.window = window;
+                    std::vector<float> chunk(q.size()), alone(q.size());
+                    args.q = q.data();
+                    args.firstPosition = first;
+                    args.tokens = kAttentionTokens;
+                    k->attendTokens(args, chunk.data(), args.qStride, scratch.data());
+                    args.tokens = 1;
+                    for (std::int64_t t = 0; t < kAttentionTokens; ++t) {
+                        args.firstPosition = first + t;
+                        args.q = q.data() + t * args.qStride;
+                        k->attendTokens(args, alone.data() + t * args.qStride, args.qStride, scratch.data());
+                    }
+                    QVERIFY2(sameBits(chunk, alone), k->name);
+                }
         }
     }
 

@@ -94,9 +94,15 @@ private slots:
                 const std::int64_t n = i < 20 ? shapes.between(1, 50) : shapes.between(50, 5000);
                 const std::vector<float> x = shapes.values(n, 20), weight = shapes.values(n, 2);
                 const float eps = i % 2 == 0 ? 1e-5f : 1e-3f;
-                std::vector<float> out(static_cast<std::size_t>(n) + 1, kNan);
+                std::vector<float> out(static_cast<std::size_t>(n) + 1, kNan), sum = shapes.values(n, 3);
                 k->rmsNorm(x.data(), weight.data(), eps, n, out.data());
                 QVERIFY(std::isnan(out.back()));
+                std::vector<float> added = sum;
+                added.push_back(kNan);
+                k->addRmsNorm(x.data(), weight.data(), eps, n, added.data());
+                QVERIFY(std::isnan(added.back()));
+                for (std::size_t c = 0; c < x.size(); ++c)
+                    QCOMPARE(added[c], sum[c] + out[c]);
                 double squares = 0;
                 for (const float v : x)
                     squares += static_cast<double>(v) * static_cast<double>(v);

@@ -203,6 +203,7 @@ private slots:
         QTest::addColumn<int>("format");
         QTest::addColumn<int>("isa");
         QTest::addColumn<int>("blockSize");
+        QTest::addColumn<int>("window");
         const auto formats = allFormats();
         for (std::size_t f = 0; f < formats.size(); ++f)
             for (const Isa isa : {Isa::Portable, Isa::Avx2, Isa::Avx512})
@@ -210,18 +211,23 @@ private slots:
                     const bool narrow = formats[f].keys == KvDType::Int4 && size == 8;
                     if (cpuSupports(isa) && !narrow && (isa == bestIsa() || size == 16))
                         QTest::addRow("%s, %s, block %d", formatLabel(formats[f]).c_str(), isaName(isa), size)
-                            << static_cast<int>(f) << static_cast<int>(isa) << size;
+                            << static_cast<int>(f) << static_cast<int>(isa) << size << 0;
+                    if (cpuSupports(isa) && size == 16)
+                        QTest::addRow("%s, %s, window 40", formatLabel(formats[f]).c_str(), isaName(isa))
+                            << static_cast<int>(f) << static_cast<int>(isa) << size << 40;
                 }
     }
     void everyChunkGivesTheSameBits() {
         QFETCH(int, format);
         QFETCH(int, isa);
         QFETCH(int, blockSize);
+        QFETCH(int, window);
         const KvFormat form = allFormats()[static_cast<std::size_t>(format)];
         const Isa set = static_cast<Isa>(isa);
         TinyShape shape;
         shape.layers = form.skipLayers > 0 ? 3 : 2;
         shape.type = DType::F32;
+        shape.window = window;
         TinyModel model(shape, 5);
         const auto tokens = randomTokens(kLength, shape.vocab, 9);
         const std::vector<float> expected = runAlone(model, tokens, set, 1, blockSize, form, 512);

@@ -125,6 +125,13 @@ private slots:
             mqa = {64, 20, 1, 32, 24, 64, 90, 1, DType::Q8_0, DType::F32, RopeStyle::Halves, Activation::Silu, true};
             mqa.headDimV = 32;
             QTest::addRow("%s many heads on one", isaName(isa)) << int(isa) << mqa;
+            for (std::int32_t window : {1, 20, 64, 270}) { // inside a tile, over its border, over a partition
+                TinyShape local = odd;
+                local.bias = false;
+                local.norms = true;
+                local.window = window;
+                QTest::addRow("%s norms, window %d", isaName(isa), window) << int(isa) << local;
+            }
         }
     }
     void agreesWithExactPass() {
@@ -153,15 +160,22 @@ private slots:
     void sameBitsHoweverItIsComputed_data() {
         QTest::addColumn<int>("isa");
         QTest::addColumn<int>("type");
-        for (Isa isa : isasHere())
+        QTest::addColumn<int>("window");
+        for (Isa isa : isasHere()) {
             for (DType type : {DType::Q4_1, DType::Q8_0, DType::F16})
-                QTest::addRow("%s %s", isaName(isa), typeLabel(type)) << int(isa) << int(type);
+                QTest::addRow("%s %s", isaName(isa), typeLabel(type)) << int(isa) << int(type) << 0;
+            for (int window : {20, 257})
+                QTest::addRow("%s F16, window %d", isaName(isa), window) << int(isa) << int(DType::F16) << window;
+        }
     }
     void sameBitsHoweverItIsComputed() {
         QFETCH(int, isa);
         QFETCH(int, type);
+        QFETCH(int, window);
         TinyShape shape;
         shape.type = static_cast<DType>(type);
+        shape.window = window;
+        shape.norms = window > 0;
         shape.heads = 6; // an odd share for two threads
         TinyModel model(shape, 12);
         const auto tokens = randomTokens(kTokens - 60, shape.vocab, 4);

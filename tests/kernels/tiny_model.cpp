@@ -101,23 +101,24 @@ std::vector<double> multiply(const FileWeight& w, const std::vector<double>& x, 
     return out;
 }
 
-/// Causal attention of the token at position t, all heads.
+/// Causal attention of the token at position t to positions from `first` on, all heads.
 std::vector<double> attend(const TinyShape& s, const std::vector<double>& q, const std::vector<std::vector<double>>& k,
-                           const std::vector<std::vector<double>>& v, std::size_t t) {
+                           const std::vector<std::vector<double>>& v, std::size_t first, std::size_t t) {
     const auto dk = static_cast<std::size_t>(s.headDimK), dv = static_cast<std::size_t>(s.headDimV);
     std::vector<double> o(static_cast<std::size_t>(s.heads) * dv);
     for (int head = 0; head < s.heads; ++head) {
         const auto kvHead = static_cast<std::size_t>(head / (s.heads / s.kvHeads));
         std::vector<double> score(t + 1);
-        for (std::size_t j = 0; j <= t; ++j)
+        for (std::size_t j = first; j <= t; ++j)
             for (std::size_t d = 0; d < dk; ++d)
                 score[j] += q[static_cast<std::size_t>(head) * dk + d] * k[j][kvHead * dk + d] /
                             std::sqrt(static_cast<double>(dk));
-        const double largest = *std::max_element(score.begin(), score.end());
+        const auto seen = score.begin() + static_cast<std::ptrdiff_t>(first);
+        const double largest = *std::max_element(seen, score.end());
         double sum = 0;
-        for (double& value : score)
-            sum += value = std::exp(value - largest);
-        for (std::size_t j = 0; j <= t; ++j)
+        for (auto value = seen; value != score.end(); ++value)
+            sum += * value = std::exp(*value - largest);
+        for (std::size_t j = first; j <= t; ++j)
             for (std::size_t d = 0; d < dv; ++d)
                 o[static_cast<std::size_t>(head) * dv + d] += score[j] / sum * v[j][kvHead * dv + d];
     }
@@ -125,6 +126,7 @@ std::vector<double> attend(const TinyShape& s, const std::vector<double>& q, con
 }
 
 constexpr float kEps = 1e-3f;
+constexpr float kEmbeddingScale = 1.7f; // with norms
 
 } // namespace
 
@@ -192,9 +194,17 @@ TinyModel::TinyModel(const TinyShape& s, unsigned seed) : shape(s) {
     }
     m_outputNorm = vector("outputNorm", s.hidden, 1);
     m_output = m_embedding; // tied
+    for (Layer& l : m_layers) {
+        l.qNorm = vector("qNorm", s.headDimK, 1);
+        l.kNorm = vector("kNorm", s.headDimK, 1);
+        l.postAttention = vector("postAttention", s.hidden, 1);
+        l.postMlp = vector("postMlp", s.hidden, 1);
+    }
     const int rotated = s.headDimK / 4 * 4 >= 4 ? s.headDimK / 4 * 2 : s.headDimK / 2 * 2;
     for (int i = 0; i < rotated / 2; ++i)
-        m_inverseFreq.push_back(static_cast<float>(std::pow(10000.0, -2.0 * i / rotated)));
+        for (auto& [base, frequencies] : {std::pair<double, std::vector<float>&>{10000.0, m_inverseFreq},
+                                          std::pair<double, std::vector<float>&>{300.0, m_localFreq}})
+            frequencies.push_back(static_cast<float>(std::pow(base, -2.0 * i / rotated)));
 }
 
 std::size_t TinyModel::add(FileWeight weight) {
@@ -215,20 +225,24 @@ std::string TinyModel::load(Backend& backend, std::int32_t maxTokens, std::int32
     Program p;
     p.hidden = s.hidden;
     p.vocab = s.vocab;
-    p.ropes = {{s.rope, static_cast<std::int32_t>(m_inverseFreq.size() * 2), m_inverseFreq, 1.0f}};
+    for (const std::vector<float>& frequencies : {m_inverseFreq, m_localFreq})
+        p.ropes.push_back({s.rope, static_cast<std::int32_t>(frequencies.size() * 2), frequencies, 1.0f});
     p.maxTokens = maxTokens;
     p.maxSequences = maxSequences;
     p.maxLogitRows = maxLogitRows;
     p.maxTableEntries = maxTableEntries;
-    p.ops.emplace_back(EmbedOp{ids[m_embedding], 1.0f});
+    p.ops.emplace_back(EmbedOp{ids[m_embedding], s.norms ? kEmbeddingScale : 1.0f});
     const auto optional = [&](std::size_t i) { return s.bias ? ids[i] : WeightId{}; };
+    const auto norm = [&](std::size_t i) { return s.norms ? ids[i] : WeightId{}; };
     for (std::int32_t i = 0; i < s.layers; ++i) {
         const Layer& l = m_layers[static_cast<std::size_t>(i)];
         p.ops.emplace_back(QkvOp{i, ids[l.norm], kEps, ids[l.q], ids[l.k], ids[l.v], optional(l.qBias),
-                                 optional(l.kBias), optional(l.vBias), s.heads, s.kvHeads, s.headDimK, s.headDimV, 0});
+                                 optional(l.kBias), optional(l.vBias), s.heads, s.kvHeads, s.headDimK, s.headDimV,
+                                 s.windowOf(i) > 0 ? 1 : 0, norm(l.qNorm), norm(l.kNorm)});
         p.ops.emplace_back(AttentionOp{i, 1.0f / std::sqrt(static_cast<float>(s.headDimK)), ids[l.o], s.heads,
-                                       s.kvHeads, s.headDimK, s.headDimV});
-        p.ops.emplace_back(MlpOp{ids[l.mlpNorm], kEps, ids[l.gate], ids[l.up], ids[l.down], s.activation});
+                                       s.kvHeads, s.headDimK, s.headDimV, s.windowOf(i), norm(l.postAttention), kEps});
+        p.ops.emplace_back(
+            MlpOp{ids[l.mlpNorm], kEps, ids[l.gate], ids[l.up], ids[l.down], s.activation, norm(l.postMlp)});
     }
     p.ops.emplace_back(LogitsOp{ids[m_outputNorm], kEps, ids[m_output]});
     const auto set = backend.setProgram(p);
@@ -257,39 +271,56 @@ std::vector<double> TinyModel::reference(const std::vector<std::int32_t>& tokens
     for (std::size_t t = 0; t < n; ++t) {
         const double* row = w(m_embedding).values.data() + static_cast<std::size_t>(tokens[t]) * hidden;
         x[t].assign(row, row + hidden);
+        for (double& value : x[t])
+            value *= s.norms ? static_cast<double>(kEmbeddingScale) : 1.0;
     }
-    const auto rotate = [&](double* head, std::size_t position) {
-        const std::size_t pairs = m_inverseFreq.size();
+    const auto rotate = [&](double* head, std::size_t position, const std::vector<float>& frequencies) {
+        const std::size_t pairs = frequencies.size();
         const bool interleaved = s.rope == RopeStyle::Interleaved;
         for (std::size_t i = 0; i < pairs; ++i) {
             double& a = head[interleaved ? 2 * i : i];
             double& b = head[interleaved ? 2 * i + 1 : i + pairs];
-            const double angle = static_cast<double>(position) * static_cast<double>(m_inverseFreq[i]);
+            const double angle = static_cast<double>(position) * static_cast<double>(frequencies[i]);
             const double u = a, v = b;
             a = u * std::cos(angle) - v * std::sin(angle);
             b = u * std::sin(angle) + v * std::cos(angle);
         }
     };
-    for (const Layer& l : m_layers) {
+    // x += y, or its norm
+    const auto addTo = [&](std::vector<double>& to, std::vector<double> y, std::size_t postNorm) {
+        if (s.norms)
+            y = rms(y.data(), w(postNorm), kEps);
+        for (std::size_t i = 0; i < hidden; ++i)
+            to[i] += y[i];
+    };
+    for (std::size_t index = 0; index < m_layers.size(); ++index) {
+        const Layer& l = m_layers[index];
+        const auto window = static_cast<std::size_t>(s.windowOf(static_cast<std::int32_t>(index)));
+        const auto turn = [&](std::vector<double>& heads, std::int32_t count, std::size_t headNorm, std::size_t t) {
+            for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+                double* head = heads.data() + i * dk;
+                if (s.norms) {
+                    const std::vector<double> normed = rms(head, w(headNorm), kEps);
+                    std::copy(normed.begin(), normed.end(), head);
+                }
+                rotate(head, t, window > 0 ? m_localFreq : m_inverseFreq);
+            }
+        };
         std::vector<std::vector<double>> q(n), k(n), v(n);
         for (std::size_t t = 0; t < n; ++t) {
             const std::vector<double> h = rms(x[t].data(), w(l.norm), kEps);
             q[t] = multiply(w(l.q), h, s.bias ? &w(l.qBias) : nullptr);
             k[t] = multiply(w(l.k), h, s.bias ? &w(l.kBias) : nullptr);
             v[t] = multiply(w(l.v), h, s.bias ? &w(l.vBias) : nullptr);
-            for (int i = 0; i < s.heads; ++i)
-                rotate(q[t].data() + static_cast<std::size_t>(i) * dk, t);
-            for (int i = 0; i < s.kvHeads; ++i)
-                rotate(k[t].data() + static_cast<std::size_t>(i) * dk, t);
+            turn(q[t], s.heads, l.qNorm, t);
+            turn(k[t], s.kvHeads, l.kNorm, t);
             for (auto* values : {&k[t], &v[t]})
                 for (double& value : *values)
                     value = roundToHalf(value);
         }
         for (std::size_t t = 0; t < n; ++t) {
-            const std::vector<double> o = attend(shape, q[t], k, v, t);
-            const std::vector<double> y = multiply(w(l.o), o);
-            for (std::size_t i = 0; i < hidden; ++i)
-                x[t][i] += y[i];
+            const std::size_t first = window > 0 && t >= window ? t - window + 1 : 0;
+            addTo(x[t], multiply(w(l.o), attend(shape, q[t], k, v, first, t)), l.postAttention);
             const std::vector<double> h = rms(x[t].data(), w(l.mlpNorm), kEps);
             std::vector<double> gate = multiply(w(l.gate), h);
             const std::vector<double> up = multiply(w(l.up), h);
@@ -300,9 +331,7 @@ std::vector<double> TinyModel::reference(const std::vector<std::int32_t>& tokens
                                      : 0.5 * g * (1 + std::tanh(0.7978845608028654 * (g + 0.044715 * g * g * g)));
                 gate[i] = a * up[i];
             }
-            const std::vector<double> d = multiply(w(l.down), gate);
-            for (std::size_t i = 0; i < hidden; ++i)
-                x[t][i] += d[i];
+            addTo(x[t], multiply(w(l.down), gate), l.postMlp);
         }
     }
     std::vector<double> logits;

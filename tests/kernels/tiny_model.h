@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// A llama-shaped program with random weights of any type and shape, and its exact forward pass in float64 over the
-// dequantized weights (activations never rounded). For tests of the kernels only: they know nothing of model files.
+// A program of the shape of llama or gemma3 with random weights of any type and size, and its exact forward pass in
+// float64 over the dequantized weights (activations never rounded). For tests of the kernels only: they know nothing of
+// model files.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,11 @@ struct TinyShape {
     kernels::RopeStyle rope = kernels::RopeStyle::Interleaved;
     kernels::Activation activation = kernels::Activation::Silu;
     bool bias = false;
+    bool norms = false; ///< of every head of q and k, and behind attention and MLP; the embedding is scaled
+    /// > 0: every other layer, beginning with the first, sees so many positions and rotates by a base of its own.
+    std::int32_t window = 0;
+
+    std::int32_t windowOf(std::int32_t layer) const { return layer % 2 == 0 ? window : 0; }
 };
 
 class TinyModel {
@@ -62,11 +68,12 @@ private:
 
     struct Layer {
         std::size_t norm, q, k, v, qBias, kBias, vBias, o, mlpNorm, gate, up, down;
+        std::size_t qNorm, kNorm, postAttention, postMlp;
     };
     std::vector<FileWeight> m_weights;
     std::vector<Layer> m_layers;
     std::size_t m_embedding = 0, m_outputNorm = 0, m_output = 0;
-    std::vector<float> m_inverseFreq;
+    std::vector<float> m_inverseFreq, m_localFreq;
 };
 
 /// Runs sequences over a backend the way an engine would, one step at a time, with arbitrary block tables.

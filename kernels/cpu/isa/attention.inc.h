@@ -6,13 +6,25 @@
 // of 64 with an online softmax. A score is one lane (products in ascending order of the head dimension), a tile's sum
 // of weights is one fixed tree, a value lane sees its positions in ascending order. Partials are combined in ascending
 // order. So who computes a partition, how long the chunk is and how large the blocks are changes nothing.
-// Positions at or after `last` never enter an operation whose result is kept: their slots may hold anything.
+// Positions at or after `last` never enter an operation whose result is kept: their slots may hold anything. With a
+// window nor do those before it: partitions and tiles that lie outside are left out, a tile that it cuts is masked, so
+// what a token sees is a function of its position only.
 // With quantized parts a token sees the blocks before its own in sealed form and its own as f16, whether that block
 // became full in this step or not: so neither chunk nor company decides what it sees.
 #pragma once
 
 namespace kvscope::kernels {
 namespace {
+
+/// What query rows see of a tile: its positions [first, end), at least one.
+struct Seen {
+    int first = 0, end = 0;
+};
+
+/// The first position that the token at `position` sees.
+KV_FN std::int64_t windowStart(const AttentionArgs& args, std::int64_t position) {
+    return args.window > 0 && position >= args.window ? position - args.window + 1 : 0;
+}
 
 /// scores[r][64] = factor * q[r]·k for R query rows, in register tiles of R x V vectors of 16 keys.
 template <int R, int V, class Tile>
@@ -41,9 +53,9 @@ KV_FN void scoreRows(const AttentionArgs& args, const Tile& tile, const float* q
     }
 }
 
-/// acc[r][dim] += sum over the first `count` positions of the tile of weights[r][position] * value.
+/// acc[r][dim] += sum over the positions seen of the tile of weights[r][position] * value.
 template <int R, int V, class Tile>
-KV_FN void addValues(const AttentionArgs& args, const Tile& tile, const float* weights, int count, float* acc) {
+KV_FN void addValues(const AttentionArgs& args, const Tile& tile, const float* weights, Seen seen, float* acc) {
     const std::int32_t dims = args.kv.headDimV;
     const std::int64_t stride = dims;
     std::int32_t d = 0;
@@ -52,7 +64,7 @@ KV_FN void addValues(const AttentionArgs& args, const Tile& tile, const float* w
         for (int r = 0; r < R; ++r)
             for (int v = 0; v < V; ++v)
                 sum[r][v] = load(acc + r * stride + d + v * 16);
-        for (int i = 0; i < count; ++i) {
+        for (int i = seen.first; i < seen.end; ++i) {
             F value[V];
             for (int v = 0; v < V; ++v)
                 value[v] = tile.values(i, d + v * 16);
@@ -70,7 +82,7 @@ KV_FN void addValues(const AttentionArgs& args, const Tile& tile, const float* w
         const int n = dims - d < 16 ? dims - d : 16;
         for (int r = 0; r < R; ++r) {
             F sum = loadPart(acc + r * stride + d, n);
-            for (int i = 0; i < count; ++i)
+            for (int i = seen.first; i < seen.end; ++i)
                 sum = fma(set1(weights[r * kKeyTile + i]), tile.valuesPart(i, d, n), sum);
             storePart(acc + r * stride + d, sum, n);
         }
@@ -79,12 +91,14 @@ KV_FN void addValues(const AttentionArgs& args, const Tile& tile, const float* w
 
 /// One tile of the online softmax of one query head: scores become weights, maximum and sum are carried on, and the
 /// values so far are scaled to the new maximum.
-KV_FN void softmaxTile(float* scores, int count, float* maximum, float* sum, float* acc, std::int32_t dims) {
+KV_FN void softmaxTile(float* scores, Seen seen, float* maximum, float* sum, float* acc, std::int32_t dims) {
     const float lowest = -__builtin_inff();
+    for (int i = 0; i < seen.first; ++i)
+        scores[i] = lowest;
     F s[kVectorsPerTile];
     F largest = set1(*maximum);
     for (int v = 0; v < kVectorsPerTile; ++v) {
-        const int n = count - v * 16;
+        const int n = seen.end - v * 16;
         s[v] = load(scores + v * 16);
         if (n < 16)
             s[v] = keepFirst(s[v], n < 0 ? 0 : n, lowest);
@@ -123,30 +137,28 @@ void scoreGroup(const AttentionArgs& args, const Tile& tile, const float* q, int
 }
 
 template <int R, int V, class Tile>
-void valueGroup(const AttentionArgs& args, const Tile& tile, const float* weights, int rows, int count, float* acc) {
+void valueGroup(const AttentionArgs& args, const Tile& tile, const float* weights, int rows, Seen seen, float* acc) {
     for (; rows >= R; rows -= R) {
-        addValues<R, V>(args, tile, weights, count, acc);
+        addValues<R, V>(args, tile, weights, seen, acc);
         weights += R * kKeyTile;
         acc += R * args.kv.headDimV;
     }
     if constexpr (R > 1)
         if (rows > 0)
-            valueGroup<R - 1, V>(args, tile, weights, rows, count, acc);
+            valueGroup<R - 1, V>(args, tile, weights, rows, seen, acc);
 }
 
-KV_FN void softmaxRows(float* scores, int rows, int count, float* maximum, float* sum, float* acc, std::int32_t dims) {
+KV_FN void softmaxRows(float* scores, int rows, Seen seen, float* maximum, float* sum, float* acc, std::int32_t dims) {
     for (int r = 0; r < rows; ++r)
-        softmaxTile(scores + r * kKeyTile, count, maximum + r, sum + r, acc + static_cast<std::int64_t>(r) * dims,
-                    dims);
+        softmaxTile(scores + r * kKeyTile, seen, maximum + r, sum + r, acc + static_cast<std::int64_t>(r) * dims, dims);
 }
 
-/// One flat key tile for some query rows that all see its first `count` positions: [rows] maximum, sum and values go
-/// on.
-KV_FN void attendTile(const AttentionArgs& args, const FlatTile& tile, const float* q, int rows, int count,
+/// One flat key tile for some query rows that all see the same of it: [rows] maximum, sum and values go on.
+KV_FN void attendTile(const AttentionArgs& args, const FlatTile& tile, const float* q, int rows, Seen seen,
                       float* maximum, float* sum, float* acc, float* scores) {
     scoreGroup<kScoreRows, kScoreVectors>(args, tile, q, rows, scores);
-    softmaxRows(scores, rows, count, maximum, sum, acc, args.kv.headDimV);
-    valueGroup<kScoreRows, kValueVectors>(args, tile, scores, rows, count, acc);
+    softmaxRows(scores, rows, seen, maximum, sum, acc, args.kv.headDimV);
+    valueGroup<kScoreRows, kValueVectors>(args, tile, scores, rows, seen, acc);
 }
 
 template <KvCode Code>
@@ -156,17 +168,17 @@ void scorePaged(const AttentionArgs& args, const TileAddress& at, const float* q
 }
 
 template <KvCode Code>
-void valuePaged(const AttentionArgs& args, const TileAddress& at, float* weights, int rows, int count, float* acc) {
+void valuePaged(const AttentionArgs& args, const TileAddress& at, float* weights, int rows, Seen seen, float* acc) {
     const ValueTile<Code> tile(args, at);
     if constexpr (ValueTile<Code>::kWeightFactor != 1)
         for (std::int64_t i = 0; i < rows * kKeyTile; i += 16)
             store(weights + i, mul(load(weights + i), set1(tile.kWeightFactor)));
-    valueGroup<kScoreRows, kPagedValueVectors>(args, tile, weights, rows, count, acc);
+    valueGroup<kScoreRows, kPagedValueVectors>(args, tile, weights, rows, seen, acc);
 }
 
 /// The same as attendTile for a tile where it lies in the cache, all of it sealed or of 16 bits: what decode reads once
 /// per group of heads.
-KV_FN void attendPaged(const AttentionArgs& args, const TileAddress& at, const float* q, int rows, int count,
+KV_FN void attendPaged(const AttentionArgs& args, const TileAddress& at, const float* q, int rows, Seen seen,
                        float* maximum, float* sum, float* acc, float* scores) {
     switch (args.kv.keyCode) {
     case KvCode::F16:
@@ -188,23 +200,23 @@ KV_FN void attendPaged(const AttentionArgs& args, const TileAddress& at, const f
         scorePaged<KvCode::Codebook4>(args, at, q, rows, scores);
         break;
     }
-    softmaxRows(scores, rows, count, maximum, sum, acc, args.kv.headDimV);
+    softmaxRows(scores, rows, seen, maximum, sum, acc, args.kv.headDimV);
     switch (args.kv.valueCode) {
     case KvCode::F16:
-        valuePaged<KvCode::F16>(args, at, scores, rows, count, acc);
+        valuePaged<KvCode::F16>(args, at, scores, rows, seen, acc);
         break;
     case KvCode::BF16:
-        valuePaged<KvCode::BF16>(args, at, scores, rows, count, acc);
+        valuePaged<KvCode::BF16>(args, at, scores, rows, seen, acc);
         break;
     case KvCode::Fp8:
-        valuePaged<KvCode::Fp8>(args, at, scores, rows, count, acc);
+        valuePaged<KvCode::Fp8>(args, at, scores, rows, seen, acc);
         break;
     case KvCode::Int8:
-        valuePaged<KvCode::Int8>(args, at, scores, rows, count, acc);
+        valuePaged<KvCode::Int8>(args, at, scores, rows, seen, acc);
         break;
     case KvCode::Int4:
     case KvCode::Codebook4: // keys only
-        valuePaged<KvCode::Int4>(args, at, scores, rows, count, acc);
+        valuePaged<KvCode::Int4>(args, at, scores, rows, seen, acc);
         break;
     }
 }
@@ -241,7 +253,9 @@ void attendPartition(const AttentionArgs& args, std::int64_t first, std::int64_t
     flat.keyData = scratch;
     flat.valueData = scratch + args.kv.headDimK * kKeyTile;
     flat.dims = dims;
-    for (std::int64_t start = first; start < last; start += kKeyTile) {
+    const std::int64_t from = windowStart(args, args.firstPosition);
+    const std::int64_t hidden = from > first ? (from - first) / kKeyTile * kKeyTile : 0; // whole tiles
+    for (std::int64_t start = first + hidden; start < last; start += kKeyTile) {
         TileAddress at;
         const bool sealed = last <= open || start + kKeyTile <= open;
         if (sealed) {
@@ -251,15 +265,17 @@ void attendPartition(const AttentionArgs& args, std::int64_t first, std::int64_t
                 flattenTile(args, start, end, flat);
             overlayOpenBlock(args, own, start, flat);
         }
-        const int count = last - start < kKeyTile ? static_cast<int>(last - start) : static_cast<int>(kKeyTile);
+        Seen seen;
+        seen.first = from > start ? static_cast<int>(from - start) : 0;
+        seen.end = last - start < kKeyTile ? static_cast<int>(last - start) : static_cast<int>(kKeyTile);
         for (std::int32_t h = 0; h < args.group; h += kHeadPiece) {
             const int heads = args.group - h < kHeadPiece ? args.group - h : kHeadPiece;
             const float* q = args.q + static_cast<std::int64_t>(h) * args.kv.headDimK;
             float* values = acc + static_cast<std::int64_t>(h) * dims;
             if (sealed)
-                attendPaged(args, at, q, heads, count, maximum + h, sum + h, values, scores);
+                attendPaged(args, at, q, heads, seen, maximum + h, sum + h, values, scores);
             else
-                attendTile(args, flat, q, heads, count, maximum + h, sum + h, values, scores);
+                attendTile(args, flat, q, heads, seen, maximum + h, sum + h, values, scores);
         }
     }
 }
@@ -307,22 +323,73 @@ struct ChunkRows {
     float *maximum, *sum, *acc;
 };
 
-/// Tokens [t, end) of a chunk against a tile, each seeing another number of its positions. With quantized parts their
-/// own blocks lie in the tile, one after another, and are put over it while their tokens pass.
+/// Tokens [t, end) of a chunk against a tile, each for itself because each sees another number of its positions. With
+/// quantized parts their own blocks lie in the tile, one after another, and are put over it while their tokens pass.
 void attendDiagonal(const AttentionArgs& args, FlatTile& tile, std::int64_t start, std::int64_t t, std::int64_t end,
                     const ChunkRows& rows) {
     const std::int64_t group = args.group, last = args.firstPosition + args.tokens;
     std::int64_t open = -1;
     for (; t < end; ++t) {
         const std::int64_t position = args.firstPosition + t, own = position / args.kv.blockSize, r = t * group;
-        if (hasOpenBlocks(args) && own != open) {
+        if (hasOpenBlocks(args) && own != open && own * args.kv.blockSize < start + kKeyTile) {
             if (open >= 0) // the block before it is seen sealed from here on
                 flattenTile(args, start, last, tile);
             overlayOpenBlock(args, own, start, tile);
             open = own;
         }
-        attendTile(args, tile, rows.q + r * args.kv.headDimK, args.group, static_cast<int>(position + 1 - start),
+        const std::int64_t from = windowStart(args, position) - start, to = position + 1 - start;
+        Seen seen;
+        seen.first = from > 0 ? static_cast<int>(from) : 0;
+        seen.end = to < kKeyTile ? static_cast<int>(to) : static_cast<int>(kKeyTile);
+        attendTile(args, tile, rows.q + r * args.kv.headDimK, args.group, seen, rows.maximum + r, rows.sum + r,
+                   rows.acc + r * args.kv.headDimV, rows.scores);
+    }
+}
+
+/// All tokens of a chunk against the tile that begins at `start`.
+void attendChunkTile(const AttentionArgs& args, FlatTile& tile, std::int64_t start, const ChunkRows& rows) {
+    const std::int64_t first = args.firstPosition, end = first + args.tokens, group = args.group;
+    const bool quantized = hasOpenBlocks(args);
+    const auto clamp = [&](std::int64_t t) { return t < 0 ? 0 : t < args.tokens ? t : args.tokens; };
+    // Token t sees positions first + t - window + 1..first + t. Those before `begun` see nothing of the tile, those
+    // before `whole` a part that ends with themselves. Then come those that see all of it (sealed, where parts are
+    // quantized), which go through it together; from `cut` on its beginning, from `gone` on all of it is behind them.
+    const std::int64_t begun = clamp(start - first);
+    const std::int64_t whole = clamp(start + kKeyTile - (quantized ? 0 : 1) - first);
+    const std::int64_t cut = args.window > 0 ? clamp(start + args.window - first) : args.tokens;
+    const std::int64_t gone = args.window > 0 ? clamp(start + kKeyTile + args.window - 1 - first) : args.tokens;
+    if (begun >= gone)
+        return;
+    flattenTile(args, start, end, tile);
+    attendDiagonal(args, tile, start, begun, whole, rows);
+    if (whole >= gone)
+        return;
+    if (quantized && whole > begun)
+        flattenTile(args, start, end, tile);
+    if (const std::int64_t r = whole * group; whole < cut) {
+        Seen seen;
+        seen.end = static_cast<int>(kKeyTile);
+        attendTile(args, tile, rows.q + r * args.kv.headDimK, static_cast<int>((cut - whole) * group), seen,
                    rows.maximum + r, rows.sum + r, rows.acc + r * args.kv.headDimV, rows.scores);
+    }
+    attendDiagonal(args, tile, start, whole < cut ? cut : whole, gone, rows);
+}
+
+/// Adds the partition that begins at `partition` to the totals of the tokens that reach it, with (2 + headDimV) floats
+/// of state a row; the tokens whose window begins in it have no total yet.
+void foldChunk(const AttentionArgs& args, std::int64_t partition, float* total, const float* part) {
+    const std::int64_t group = args.group, rows = args.tokens * group, dims = args.kv.headDimV;
+    const std::int64_t seen = partition - args.firstPosition; // tokens before it do not reach this partition
+    for (std::int64_t r = (seen < 0 ? 0 : seen) * group; r < rows; ++r) {
+        float* acc = total + 2 * rows + r * dims;
+        const float* next = part + 2 * rows + r * dims;
+        if (windowStart(args, args.firstPosition + r / group) < partition) {
+            foldHead(total + r, total + rows + r, acc, part[r], part[rows + r], next, args.kv.headDimV);
+            continue;
+        }
+        total[r] = part[r];
+        total[rows + r] = part[rows + r];
+        std::memcpy(acc, next, static_cast<std::size_t>(dims) * sizeof(float));
     }
 }
 
@@ -330,11 +397,10 @@ void attendTokens(const AttentionArgs& args, float* out, std::int64_t outStride,
     const std::int32_t group = args.group, dims = args.kv.headDimV, dimK = args.kv.headDimK;
     const std::int64_t rows = args.tokens * group, state = rows * (2 + dims);
     const std::int64_t end = args.firstPosition + args.tokens; // what the last token sees
-    const bool quantized = hasOpenBlocks(args);
-    float* total = scratch;          // [rows] maximum, [rows] sum, [rows][dims] values
-    float* part = total + state;     // the same for the partition at hand
-    float* q = part + state;         // [rows][dimK]
-    float* scores = q + rows * dimK; // [rows][64]
+    float* total = scratch;                                    // [rows] maximum, [rows] sum, [rows][dims] values
+    float* part = total + state;                               // the same for the partition at hand
+    float* q = part + state;                                   // [rows][dimK]
+    float* scores = q + rows * dimK;                           // [rows][64]
     float* keys = scores + rows * kKeyTile;
     float* values = keys + dimK * kKeyTile;
     for (std::int64_t t = 0; t < args.tokens; ++t)
@@ -345,32 +411,16 @@ void attendTokens(const AttentionArgs& args, float* out, std::int64_t outStride,
     tile.valueData = values;
     tile.dims = dims;
 
-    for (std::int64_t partition = 0; partition < end; partition += kPartition) {
-        float* now = partition == 0 ? total : part;
+    const std::int64_t first = windowStart(args, args.firstPosition) / kPartition * kPartition;
+    for (std::int64_t partition = first; partition < end; partition += kPartition) {
+        float* now = partition == first ? total : part;
         float *maximum = now, *sum = now + rows, *acc = now + 2 * rows;
         resetRows(maximum, sum, acc, rows, dims);
         const std::int64_t partitionEnd = partition + kPartition < end ? partition + kPartition : end;
-        for (std::int64_t start = partition; start < partitionEnd; start += kKeyTile) {
-            flattenTile(args, start, end, tile);
-            // Token t sees positions 0..firstPosition + t. From `whole` on, tokens see all of this tile (sealed, where
-            // parts are quantized) and go through it together; those before are on its diagonal, or see nothing of it.
-            const auto clamp = [&](std::int64_t t) { return t < 0 ? 0 : t < args.tokens ? t : args.tokens; };
-            const std::int64_t whole = clamp(start + kKeyTile - (quantized ? 0 : 1) - args.firstPosition);
-            attendDiagonal(args, tile, start, clamp(start - args.firstPosition), whole, {q, scores, maximum, sum, acc});
-            if (whole < args.tokens && quantized && whole > clamp(start - args.firstPosition))
-                flattenTile(args, start, end, tile);
-            if (whole < args.tokens) {
-                const std::int64_t r = whole * group;
-                attendTile(args, tile, q + r * dimK, static_cast<int>(rows - r), static_cast<int>(kKeyTile),
-                           maximum + r, sum + r, acc + r * dims, scores);
-            }
-        }
-        if (partition == 0)
-            continue;
-        const std::int64_t seen = partition - args.firstPosition; // tokens before it do not reach this partition
-        for (std::int64_t r = (seen < 0 ? 0 : seen) * group; r < rows; ++r)
-            foldHead(total + r, total + rows + r, total + 2 * rows + r * dims, maximum[r], sum[r], acc + r * dims,
-                     dims);
+        for (std::int64_t start = partition; start < partitionEnd; start += kKeyTile)
+            attendChunkTile(args, tile, start, {q, scores, maximum, sum, acc});
+        if (partition != first)
+            foldChunk(args, partition, total, part);
     }
     for (std::int64_t t = 0; t < args.tokens; ++t)
         for (std::int32_t h = 0; h < group; ++h) {

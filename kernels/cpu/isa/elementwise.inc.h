@@ -33,7 +33,8 @@ float expOne(float x) {
     return t[0];
 }
 
-void rmsNorm(const float* x, const float* weight, float eps, std::int64_t count, float* out) {
+/// What a row of `count` values is multiplied with before its weights.
+KV_FN F rmsScale(const float* x, float eps, std::int64_t count) {
     F sum = zero();
     std::int64_t i = 0;
     for (; i + 16 <= count; i += 16) {
@@ -46,11 +47,27 @@ void rmsNorm(const float* x, const float* weight, float eps, std::int64_t count,
         sum = fma(v, v, sum);
     }
     const float mean = reduceAdd(sum) / static_cast<float>(count);
-    const F scale = set1(1.0f / __builtin_sqrtf(mean + eps));
-    for (i = 0; i + 16 <= count; i += 16)
+    return set1(1.0f / __builtin_sqrtf(mean + eps));
+}
+
+void rmsNorm(const float* x, const float* weight, float eps, std::int64_t count, float* out) {
+    const F scale = rmsScale(x, eps, count);
+    std::int64_t i = 0;
+    for (; i + 16 <= count; i += 16)
         store(out + i, mul(mul(load(x + i), scale), load(weight + i)));
-    if (tail)
+    if (const int tail = static_cast<int>(count - i))
         storePart(out + i, mul(mul(loadPart(x + i, tail), scale), loadPart(weight + i, tail)), tail);
+}
+
+void addRmsNorm(const float* x, const float* weight, float eps, std::int64_t count, float* out) {
+    const F scale = rmsScale(x, eps, count);
+    std::int64_t i = 0;
+    for (; i + 16 <= count; i += 16)
+        store(out + i, add(load(out + i), mul(mul(load(x + i), scale), load(weight + i))));
+    if (const int tail = static_cast<int>(count - i))
+        storePart(out + i,
+                  add(loadPart(out + i, tail), mul(mul(loadPart(x + i, tail), scale), loadPart(weight + i, tail))),
+                  tail);
 }
 
 /// Blocks of activations that are nowhere above this are zero: the inverse of their scale would be infinite.

@@ -6,9 +6,9 @@ namespace kvscope::kernels {
 
 const KernelTable& KVSCOPE_TABLE() {
     static constexpr KernelTable kTable = {
-        KVSCOPE_TABLE_NAME, rmsNorm,         packRow,      matmul,       unpackRow, rope,
-        storeKey,           storeValue,      sealKeys,     sealValues,   hadamard,  activate,
-        attendPartition,    combinePartials, attendTokens, softmaxStats, expScaled,
+        KVSCOPE_TABLE_NAME, rmsNorm,      addRmsNorm,   packRow,    matmul,   unpackRow, rope,
+        storeKey,           storeValue,   sealKeys,     sealValues, hadamard, activate,  attendPartition,
+        combinePartials,    attendTokens, softmaxStats, expScaled,
     };
     return kTable;
 }
