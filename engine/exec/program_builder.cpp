@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "engine/exec/program_builder.h"
 
+#include <algorithm>
+#include <array>
+
 #include "engine/base/check.h"
 
 namespace kvscope::exec {
@@ -18,10 +21,17 @@ kernels::WeightId WeightTable::need(const std::string& name) const {
 
 Result<kernels::Program> buildProgram(const model::ModelConfig& config, const WeightTable& weights,
                                       const StepCapacity& capacity) {
-    if (config.architecture != "llama")
+    struct Builder {
+        const char* architecture;
+        kernels::Program (*build)(const model::ModelConfig& config, const WeightTable& weights);
+    };
+    constexpr std::array kBuilders{Builder{"llama", buildLlama}, Builder{"gemma3", buildGemma3}};
+    const auto* const builder = std::find_if(kBuilders.begin(), kBuilders.end(),
+                                             [&](const Builder& b) { return config.architecture == b.architecture; });
+    if (builder == kBuilders.end())
         return fail(ErrorCode::Unsupported, "Models of architecture '" + config.architecture +
                                                 "' cannot be computed yet. Choose another model.");
-    kernels::Program program = buildLlama(config, weights);
+    kernels::Program program = builder->build(config, weights);
     program.maxTokens = capacity.maxTokens;
     program.maxSequences = capacity.maxSequences;
     program.maxLogitRows = capacity.maxLogitRows;
@@ -55,7 +65,8 @@ double attentionPerToken(const model::ModelConfig& config) {
     double matrices = 0;
     for (const model::LayerConfig& layer : config.layers) {
         const double heads = static_cast<double>(layer.heads) + layer.kvHeads; // of q and k, of v and the way back
-        attention += static_cast<double>(layer.heads) * (config.headDimK + config.headDimV);
+        if (layer.window == 0)
+            attention += static_cast<double>(layer.heads) * (config.headDimK + config.headDimV);
         matrices += config.hidden * (heads * (config.headDimK + config.headDimV) + 3.0 * layer.feedForward);
     }
     return attention / matrices;

@@ -50,10 +50,13 @@ struct KvChoice {
 Result<kernels::KvLayout> kvLayout(const model::KvShape& shape, const KvChoice& choice);
 
 /// What attending to one earlier token costs, relative to everything else that is computed for a token: multiplications
-/// of attention over those of the matrices of all layers (the output matrix left out, as prompts hardly need it).
+/// of attention over those of the matrices of all layers (the output matrix left out, as prompts hardly need it). Layers
+/// with a window count for nothing: beyond it one token more costs them nothing.
 double attentionPerToken(const model::ModelConfig& config);
 
 // engine/exec/llama.cpp: llama 1 to 3 and its kin
 kernels::Program buildLlama(const model::ModelConfig& config, const WeightTable& weights);
+// engine/exec/gemma3.cpp
+kernels::Program buildGemma3(const model::ModelConfig& config, const WeightTable& weights);
 
 } // namespace kvscope::exec

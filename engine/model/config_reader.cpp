@@ -105,6 +105,23 @@ double ConfigReader::optionalPositive(std::string_view key, double otherwise) {
     return value ? checkedPositive(key, value->asReal()) : otherwise;
 }
 
+std::vector<bool> ConfigReader::layerPattern(std::string_view key, std::int64_t layers, std::int64_t otherwise) {
+    std::vector<bool> out(static_cast<std::size_t>(layers));
+    const GgufValue* value = m_file.metadata().find(full(key));
+    if (value && value->isArray()) {
+        const auto flags = value->asBools();
+        if (flags && flags->size() == out.size())
+            return *flags;
+        failCorrupt("'" + full(key) + "' does not hold one yes or no for each of the " + std::to_string(layers) +
+                    " layers");
+        return out;
+    }
+    const std::int64_t period = optional(key, {1, 1 << 20}, otherwise);
+    for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = (static_cast<std::int64_t>(i) + 1) % period != 0;
+    return out;
+}
+
 std::string ConfigReader::optionalText(std::string_view key, std::string otherwise) {
     const GgufValue* value = m_file.metadata().find(full(key));
     if (!value)

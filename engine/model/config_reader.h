@@ -35,8 +35,11 @@ public:
     /// Finite and greater than 0.
     double requiredPositive(std::string_view key);
     double optionalPositive(std::string_view key, double otherwise);
+    /// One entry per layer; absent: `otherwise`. A single number n stands for "every nth layer is false".
+    std::vector<bool> layerPattern(std::string_view key, std::int64_t layers, std::int64_t otherwise);
     std::string optionalText(std::string_view key, std::string otherwise);
     bool has(std::string_view key) const { return m_file.metadata().contains(full(key)); }
+    const std::string& architecture() const { return m_architecture; }
 
     /// Checks that the tensor exists with exactly this shape and a type that is built; marks it as used.
     void needTensor(const std::string& name, std::initializer_list<std::int64_t> shape);
@@ -70,5 +73,6 @@ private:
 /// Fills what is particular to its architecture; one function per file model_config_<architecture>.cpp.
 using ArchitectureReader = void (*)(ConfigReader& reader, ModelConfig& config);
 void readLlamaConfig(ConfigReader& reader, ModelConfig& config);
+void readGemma3Config(ConfigReader& reader, ModelConfig& config);
 
 } // namespace kvscope::model

@@ -15,7 +15,7 @@ struct Architecture {
     ArchitectureReader read;
 };
 
-constexpr std::array<Architecture, 1> kArchitectures{{{"llama", readLlamaConfig}}};
+constexpr std::array<Architecture, 2> kArchitectures{{{"llama", readLlamaConfig}, {"gemma3", readGemma3Config}}};
 
 /// Files that are well-formed GGUF but no language model: said as what they are.
 std::optional<Error> wrongKind(const ModelFile& file, std::string_view architecture) {

@@ -16,6 +16,8 @@ struct LayerConfig {
     std::int32_t heads = 0;
     std::int32_t kvHeads = 0; ///< divides `heads`
     std::int32_t feedForward = 0;
+    /// > 0: a local layer, whose token at position p sees positions p - window + 1..p only.
+    std::int32_t window = 0;
 };
 
 /// theta_i = position * base^(-2i/dims) / (factor * rope_freqs[i]), for pair i < dims/2.
@@ -29,7 +31,7 @@ struct RopeConfig {
 /// A model that this program can run, fully validated: every size is positive and consistent with every tensor, and
 /// every tensor the architecture needs is present in a type that is built.
 struct ModelConfig {
-    std::string architecture; ///< "llama"
+    std::string architecture; ///< "llama", "gemma3"
     std::string name;         ///< general.name, may be empty
     std::int64_t contextLength = 0;
     std::int32_t hidden = 0;
@@ -39,6 +41,7 @@ struct ModelConfig {
     std::int32_t headDimV = 0;
     float rmsEpsilon = 0;
     RopeConfig rope;
+    RopeConfig localRope;    ///< of layers with a window
     bool tiedOutput = false; ///< no output.weight: logits use token_embd.weight
     bool qkvBias = false;    ///< blk.N.attn_{q,k,v}.bias exist, in every layer
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Answers do not depend on how they were computed: bit for bit, on tiny models of float and of quantized weights.
+// Answers do not depend on how they were computed: bit for bit, on tiny models of float and of quantized weights, and
+// of layers with windows.
 #include <QTest>
 
 #include "kernels/cpu/cpu_backend.h"
@@ -20,6 +21,10 @@ private slots:
             for (const auto isa : {kernels::Isa::Portable, kernels::Isa::Avx2, kernels::Isa::Avx512})
                 if (kernels::cpuSupports(isa))
                     QTest::addRow("%s %s", file, kernels::isaName(isa)) << file << static_cast<int>(isa) << false;
+        for (const auto isa : {kernels::Isa::Portable, kernels::Isa::Avx2, kernels::Isa::Avx512})
+            if (kernels::cpuSupports(isa))
+                QTest::addRow("gemma3-f32 %s", kernels::isaName(isa)) << "gemma3-f32" << static_cast<int>(isa) << false;
+        QTest::newRow("gemma3-q8_0") << "gemma3-q8_0" << static_cast<int>(kernels::bestIsa()) << false;
         QTest::newRow("llama-q4_1, float activations") << "llama-q4_1" << static_cast<int>(kernels::bestIsa()) << true;
     }
     void everyWayGivesTheSameBits() {

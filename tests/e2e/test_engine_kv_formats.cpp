@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // Quantized keys and values through the whole engine: in each form, answers do not depend on chunks, company, threads,
-// the prefix cache, preemption or forks: bit for bit. Blocks of other sizes are other scales, so the size is fixed.
+// the prefix cache, preemption or forks: bit for bit, also in layers with windows. Blocks of other sizes are other
+// scales, so the size is fixed.
 #include <QTest>
 
 #include "kernels/cpu/cpu_backend.h"
@@ -15,8 +16,8 @@ namespace {
 using kernels::KvDType;
 using kernels::KvFormat;
 
-api::EngineConfig configOf(const KvFormat& format, std::int32_t blockSize = 16) {
-    api::EngineConfig c = EngineHarness::config(std::string(KVSCOPE_TEST_DATA) + "/models/llama-q8_0.gguf");
+api::EngineConfig configOf(const KvFormat& format, std::int32_t blockSize = 16, const char* model = "llama-q8_0") {
+    api::EngineConfig c = EngineHarness::config(std::string(KVSCOPE_TEST_DATA) + "/models/" + model + ".gguf");
     c.kvFormat = format;
     c.blockSize = blockSize;
     return c;
@@ -36,10 +37,11 @@ private slots:
         QTest::addColumn<int>("values");
         QTest::addColumn<bool>("rotation");
         QTest::addColumn<int>("isa");
-        const auto row = [](KvFormat format, kernels::Isa isa) {
-            QTest::addRow("%s, %s", label(format).c_str(), kernels::isaName(isa))
+        QTest::addColumn<QByteArray>("model");
+        const auto row = [](KvFormat format, kernels::Isa isa, const char* model = "llama-q8_0") {
+            QTest::addRow("%s, %s, %s", label(format).c_str(), kernels::isaName(isa), model)
                 << static_cast<int>(format.keys) << static_cast<int>(format.values) << format.rotation
-                << static_cast<int>(isa);
+                << static_cast<int>(isa) << QByteArray(model);
         };
         for (const KvFormat& format :
              {KvFormat{KvDType::BF16, KvDType::BF16, false, 0}, KvFormat{KvDType::Fp8E4M3, KvDType::Fp8E4M3, false, 0},
@@ -48,13 +50,16 @@ private slots:
         for (const auto isa : {kernels::Isa::Portable, kernels::Isa::Avx2, kernels::Isa::Avx512})
             if (kernels::cpuSupports(isa))
                 row({KvDType::Fp8E4M3, KvDType::Int4, false, 0}, isa);
+        row({KvDType::Fp8E4M3, KvDType::Int4, false, 0}, kernels::bestIsa(), "gemma3-q8_0");
     }
     void everyWayGivesTheSameBits() {
         QFETCH(int, keys);
         QFETCH(int, values);
         QFETCH(bool, rotation);
         QFETCH(int, isa);
-        api::EngineConfig base = configOf({static_cast<KvDType>(keys), static_cast<KvDType>(values), rotation, 0});
+        QFETCH(QByteArray, model);
+        api::EngineConfig base =
+            configOf({static_cast<KvDType>(keys), static_cast<KvDType>(values), rotation, 0}, 16, model.constData());
         base.isa = static_cast<kernels::Isa>(isa);
         std::vector<Way> ways = allWays(base, 21);
         std::erase_if(ways, [&](const Way& way) { return way.config.blockSize != base.blockSize; });

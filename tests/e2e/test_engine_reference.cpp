@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Every llama model of the reference set, from file to log-probabilities, greedy text and tokens of text, through the
-// whole engine.
+// Every llama and gemma3 model of the reference set, from file to log-probabilities, greedy text and tokens of text,
+// through the whole engine.
 #include <QTest>
 #include <cstdio>
+#include <cstring>
 
 #include "engine/model/gguf_file.h"
 #include "engine/model/vocabulary_gguf.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "tests/support/engine_harness.h"
 #include "tests/support/model_reference.h"
+#include "tests/support/temp_dir.h"
 
 using namespace kvscope;
 using namespace kvscope::test;
@@ -17,9 +19,9 @@ using nlohmann::json;
 
 namespace {
 
-const char* const kModels[] = {"llama-f32",   "llama-f16",          "llama-bf16",       "llama-q8_0", "llama-q4_0",
-                               "llama-q4_1",  "llama-gqa",          "llama-mha",        "llama-mqa",  "llama-spm",
-                               "llama-split", "llama-rope-factors", "llama-rope-linear"};
+const char* const kModels[] = {"llama-f32",   "llama-f16",          "llama-bf16",        "llama-q8_0", "llama-q4_0",
+                               "llama-q4_1",  "llama-gqa",          "llama-mha",         "llama-mqa",  "llama-spm",
+                               "llama-split", "llama-rope-factors", "llama-rope-linear", "gemma3-f32", "gemma3-q8_0"};
 
 std::string dataPath(const std::string& name) {
     return std::string(KVSCOPE_TEST_DATA) + "/models/" + name;
@@ -46,11 +48,42 @@ private slots:
         compareTexts(harness, reference);
     }
 
+    /// Copies of the gemma3 models with another window in their metadata, in small and in large blocks.
+    void window_data() {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<int>("blockSize");
+        for (const char* name : {"gemma3-f32", "gemma3-q8_0"})
+            for (const int window : {16, 20, 24})
+                for (const int blockSize : {16, 64})
+                    if (window != 16 || blockSize != 16) // that is in the list above
+                        QTest::addRow("%s, window %d, blocks of %d", name, window, blockSize)
+                            << (window == 16 ? QString(name) : QStringLiteral("%1-window%2").arg(name).arg(window))
+                            << blockSize;
+    }
+    void window() {
+        QFETCH(QString, name);
+        QFETCH(int, blockSize);
+        const json reference = readReference(dataPath(name.toStdString() + ".json"));
+        std::string path = dataPath(reference["files"][0]["name"].get<std::string>());
+        TempDir folder;
+        if (reference.contains("sliding_window")) {
+            const std::string copy = folder.file("window.gguf");
+            copyWithWindow(path, copy, reference["sliding_window"].get<std::uint32_t>());
+            path = copy;
+        }
+        api::EngineConfig config = EngineHarness::config(path);
+        config.blockSize = blockSize;
+        EngineHarness harness;
+        harness.load(config);
+        compareLogits(harness, reference);
+        compareGreedy(harness, reference);
+    }
+
     /// Without the rounding of activations to 8 bits only that of the cache to 16 is left, whatever the weights are.
     void floatActivationsComeCloser_data() {
         QTest::addColumn<QString>("name");
         QTest::addColumn<int>("isa");
-        for (const char* name : {"llama-q8_0", "llama-q4_0", "llama-q4_1"})
+        for (const char* name : {"llama-q8_0", "llama-q4_0", "llama-q4_1", "gemma3-q8_0"})
             for (const auto isa : {kernels::Isa::Portable, kernels::Isa::Avx2, kernels::Isa::Avx512})
                 if (kernels::cpuSupports(isa))
                     QTest::addRow("%s %s", name, kernels::isaName(isa)) << QString(name) << static_cast<int>(isa);
@@ -79,6 +112,19 @@ private slots:
     }
 
 private:
+    /// The number behind the key is four bytes wide, after four of its type.
+    static void copyWithWindow(const std::string& from, const std::string& to, std::uint32_t window) {
+        std::ifstream in(from, std::ios::binary);
+        std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+        const std::string key = "gemma3.attention.sliding_window";
+        const std::size_t at = bytes.find(key);
+        QVERIFY(at != std::string::npos && bytes.find(key, at + 1) == std::string::npos);
+        std::memcpy(bytes.data() + at + key.size() + 4, &window, sizeof window);
+        std::ofstream out(to, std::ios::binary);
+        out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        QVERIFY(out.good());
+    }
+
     static api::Prompt promptOf(const json& prompt) {
         if (!prompt.contains("messages"))
             return api::TextPrompt{prompt["text"].get<std::string>()};

@@ -82,6 +82,9 @@ public:
     GgufWriter& i32s(std::string_view key, const std::vector<std::int32_t>& v) { return list(key, ValueType::I32, v); }
     GgufWriter& u32s(std::string_view key, const std::vector<std::uint32_t>& v) { return list(key, ValueType::U32, v); }
     GgufWriter& f32s(std::string_view key, const std::vector<float>& v) { return list(key, ValueType::F32, v); }
+    GgufWriter& booleans(std::string_view key, const std::vector<std::uint8_t>& v) {
+        return list(key, ValueType::Bool, v);
+    }
     /// Type number, then the value, as raw bytes; also replaces an entry of the same key.
     GgufWriter& entry(std::string_view key, std::string typeAndValue) {
         for (Entry& old : m_entries)

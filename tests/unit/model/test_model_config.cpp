@@ -44,7 +44,7 @@ std::vector<Flaw> flawsOfKind() {
     return {
         {"no architecture", [](auto& g) { g.without("general.architecture"); }, kCorrupt, "general.architecture"},
         {"unknown architecture", [](auto& g) { g.text("general.architecture", "foo"); }, kUnsupported,
-         "has the architecture 'foo', which this version cannot run. It runs: llama"},
+         "has the architecture 'foo', which this version cannot run. It runs: llama, gemma3."},
         {"image projector", [](auto& g) { g.text("general.architecture", "clip"); }, kUnsupported, "is the image part"},
         {"adapter", [](auto& g) { g.text("general.type", "adapter"); }, kUnsupported, "is an adapter (LoRA)"},
         {"importance matrix", [](auto& g) { g.text("general.type", "imatrix"); }, kUnsupported,
@@ -189,9 +189,9 @@ private slots:
 
     void referenceModels_data() {
         QTest::addColumn<QString>("file");
-        for (const char* name :
-             {"llama-f32", "llama-f16", "llama-bf16", "llama-q8_0", "llama-q4_0", "llama-q4_1", "llama-gqa",
-              "llama-mha", "llama-mqa", "llama-rope-factors", "llama-rope-linear", "llama-spm", "llama-split"})
+        for (const char* name : {"llama-f32", "llama-f16", "llama-bf16", "llama-q8_0", "llama-q4_0", "llama-q4_1",
+                                 "llama-gqa", "llama-mha", "llama-mqa", "llama-rope-factors", "llama-rope-linear",
+                                 "llama-spm", "llama-split", "gemma3-f32", "gemma3-q8_0"})
             QTest::newRow(name) << QString(name);
     }
 
