@@ -147,8 +147,11 @@ struct StepInputs {
     std::span<const std::int32_t> sequenceLengths; ///< (S) tokens in the cache after this step
     std::span<const std::int32_t> blockTables;     ///< all tables one after another
     std::span<const std::int32_t> tableStarts;     ///< (S+1) prefix sums into blockTables
-    std::span<const std::int32_t> logitRows;       ///< (L) rows 0..T-1 whose logits are wanted
-    std::span<const BlockCopy> copies;             ///< copy-on-write, done before anything is written
+    /// With a window group, else empty: the blocks of that group, entry for entry as blockTables. -1 where the layers'
+    /// windows have passed the block. Its slots are those that the entries give for the positions.
+    std::span<const std::int32_t> windowTables;
+    std::span<const std::int32_t> logitRows; ///< (L) rows 0..T-1 whose logits are wanted
+    std::span<const BlockCopy> copies; ///< copy-on-write, done before anything is written; none with a window group
     /// (S) with a quantized format, else empty. The tail slot of each sequence, all different: it holds the sequence's
     /// block that has some but not all of its tokens, before the step, after it, or both. It can hold one: a sequence
     /// whose first token of the step stands inside a block must not end inside a later one. Blocks that are full after
@@ -251,7 +254,8 @@ public:
     /// After await(Done): copy the raw logits of one logit row to `out` (vocab).
     virtual void readLogits(Ticket ticket, std::int32_t logitRow, std::span<float> out) = 0;
 
-    /// Reads or writes the sealed K/V bytes of a block (for tests and, later, tiers and snapshots). (bytesPerBlock)
+    /// Reads or writes the sealed K/V bytes of a block, of layers that keep everything (for tests and, later, tiers and
+    /// snapshots). (bytesPerBlock)
     virtual void readBlock(std::int32_t block, std::span<std::byte> out) = 0;
     virtual void writeBlock(std::int32_t block, std::span<const std::byte> in) = 0;
 

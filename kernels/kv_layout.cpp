@@ -93,6 +93,13 @@ std::optional<KvFormat> kvFormatByName(std::string_view name) {
     return format;
 }
 
+std::int32_t windowBlocksNeeded(std::int32_t window, std::int32_t sequences, std::int32_t stepTokens,
+                                std::int32_t blockSize) {
+    const std::int64_t slots = std::int64_t(window) + stepTokens;
+    return static_cast<std::int32_t>(
+        std::min<std::int64_t>(std::int64_t(sequences) * ((slots + blockSize - 1) / blockSize + 1), INT32_MAX));
+}
+
 std::int32_t rotationSpan(std::int32_t headDim) {
     return headDim & -headDim;
 }
@@ -147,20 +154,19 @@ std::size_t KvLayout::valueBytes(std::int32_t layer) const {
 }
 
 std::size_t KvLayout::headOffset(std::int32_t layer, std::int32_t kvHead) const {
-    // Layers come in two sizes: those that skipLayers keeps f16, and the others.
-    const std::int32_t kept = skippedBefore(layer, layers, format.skipLayers), first = format.skipLayers;
-    const std::size_t head = keyBytes(layer) + valueBytes(layer);
-    const std::size_t keptHead = keyBytes(0) + valueBytes(0);
-    const std::size_t otherHead = first < layers ? keyBytes(first) + valueBytes(first) : 0;
-    return static_cast<std::size_t>(kvHeads) *
-               (static_cast<std::size_t>(kept) * keptHead + static_cast<std::size_t>(layer - kept) * otherHead) +
-           static_cast<std::size_t>(kvHead) * head;
+    std::size_t before = 0;
+    for (std::int32_t other = 0; other < layer; ++other)
+        if (inWindowGroup(other) == inWindowGroup(layer))
+            before += static_cast<std::size_t>(kvHeads) * (keyBytes(other) + valueBytes(other));
+    return before + static_cast<std::size_t>(kvHead) * (keyBytes(layer) + valueBytes(layer));
 }
 
-std::size_t KvLayout::bytesPerBlock() const {
-    const std::int32_t last = layers - 1;
-    return layers < 1 ? 0
-                      : headOffset(last, 0) + static_cast<std::size_t>(kvHeads) * (keyBytes(last) + valueBytes(last));
+std::size_t KvLayout::groupBytes(bool ofWindowGroup) const {
+    std::size_t bytes = 0;
+    for (std::int32_t layer = 0; layer < layers; ++layer)
+        if (inWindowGroup(layer) == ofWindowGroup)
+            bytes += static_cast<std::size_t>(kvHeads) * (keyBytes(layer) + valueBytes(layer));
+    return bytes;
 }
 
 std::size_t KvLayout::openKeyBytes(std::int32_t layer) const {
@@ -187,7 +193,7 @@ std::size_t KvLayout::bytesPerTail() const {
 }
 
 std::size_t KvLayout::poolBytes() const {
-    return static_cast<std::size_t>(numBlocks) * bytesPerBlock() + static_cast<std::size_t>(tailSlots) * bytesPerTail();
+    return tailOffset() + static_cast<std::size_t>(tailSlots) * bytesPerTail();
 }
 
 std::string checkKvFormat(const KvLayout& kv) {

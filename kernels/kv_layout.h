@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace kvscope::kernels {
 
@@ -64,6 +65,11 @@ struct KvFormat {
 /// "int4". Nothing when there is no such name. Only keys and values are set.
 std::optional<KvFormat> kvFormatByName(std::string_view name);
 
+/// Blocks that the layers of a window may need at once, for so many sequences and steps of at most `stepTokens` tokens:
+/// sequences x (ceil((window + stepTokens) / blockSize) + 1), as far as 32 bits go. Never more than the pool's blocks.
+std::int32_t windowBlocksNeeded(std::int32_t window, std::int32_t sequences, std::int32_t stepTokens,
+                                std::int32_t blockSize);
+
 /// Values that a rotation mixes: the largest power of two that divides the head dimension.
 std::int32_t rotationSpan(std::int32_t headDim);
 
@@ -77,7 +83,16 @@ struct KvLayout {
     std::int32_t numBlocks = 0;
     KvFormat format;
     std::int32_t tailSlots = 0; ///< f16 blocks being filled; 0 unless the format is quantized
+    /// The window group: layers that look back over `window` tokens only have `windowBlocks` blocks of their own, with
+    /// ids of their own. Empty: there is none. Else one flag a layer.
+    std::vector<bool> windowLayers;
+    std::int32_t window = 0; ///< the longest that a layer of the group has
+    std::int32_t windowBlocks = 0;
 
+    bool hasWindowGroup() const { return !windowLayers.empty(); }
+    bool inWindowGroup(std::int32_t layer) const {
+        return hasWindowGroup() && windowLayers[static_cast<std::size_t>(layer)];
+    }
     KvCode keyCode(std::int32_t layer) const;
     KvCode valueCode(std::int32_t layer) const;
     bool hasTails() const { return format.quantized(); }
@@ -85,10 +100,12 @@ struct KvLayout {
     /// One KV head of one layer in a sealed block: keys, then values.
     std::size_t keyBytes(std::int32_t layer) const;
     std::size_t valueBytes(std::int32_t layer) const;
-    /// Where head `kvHead` of `layer` begins inside a block.
+    /// Where head `kvHead` of `layer` begins inside a block of its group.
     std::size_t headOffset(std::int32_t layer, std::int32_t kvHead) const;
-    /// One block over all layers, sealed (and while it is filled, as far as its parts are of 16 bits).
-    std::size_t bytesPerBlock() const;
+    /// One block over all layers that keep everything, sealed (and while it is filled, as far as its parts are of 16
+    /// bits); the same over the layers of the window group.
+    std::size_t bytesPerBlock() const { return groupBytes(false); }
+    std::size_t bytesPerWindowBlock() const { return groupBytes(true); }
 
     /// The f16 keys and values of one KV head that a tail slot holds: only those of quantized parts.
     std::size_t openKeyBytes(std::int32_t layer) const;
@@ -96,8 +113,15 @@ struct KvLayout {
     std::size_t openHeadOffset(std::int32_t layer, std::int32_t kvHead) const;
     std::size_t bytesPerTail() const;
 
-    /// All blocks and all tail slots.
+    /// All blocks and all tail slots, in this order: blocks, those of the window group, tails.
     std::size_t poolBytes() const;
+    std::size_t windowOffset() const { return static_cast<std::size_t>(numBlocks) * bytesPerBlock(); }
+    std::size_t tailOffset() const {
+        return windowOffset() + static_cast<std::size_t>(windowBlocks) * bytesPerWindowBlock();
+    }
+
+private:
+    std::size_t groupBytes(bool ofWindowGroup) const;
 };
 
 /// Empty, or the sentence why this model cannot have this format.

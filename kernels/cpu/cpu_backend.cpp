@@ -155,7 +155,7 @@ StepStatus CpuBackend::await(Ticket ticket) {
     context.kernels = &m_kernels;
     context.program = &m_program;
     context.weights = &m_weights;
-    context.kv = m_kv;
+    context.kv = &m_kv;
     context.pool = m_pool.data();
     context.layers = &m_layers;
     context.buffers = &m_buffers;

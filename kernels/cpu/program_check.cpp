@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/cpu/program_check.h"
 
+#include <algorithm>
+
 namespace kvscope::kernels {
 
 namespace {
@@ -122,11 +124,16 @@ std::string checkProgramAgainstKv(const Program& program, const KvLayout& kv) {
         return op.layer >= 0 && op.layer < kv.layers && op.kvHeads == kv.kvHeads && op.headDimK == kv.headDimK &&
                op.headDimV == kv.headDimV;
     };
+    const auto sees = [&](const AttentionOp& op) { // what the group keeps
+        return !kv.inWindowGroup(op.layer) || (op.window > 0 && op.window <= kv.window);
+    };
     for (const Op& op : program.ops) {
         const auto* qkv = std::get_if<QkvOp>(&op);
         const auto* attention = std::get_if<AttentionOp>(&op);
         if ((qkv && !fits(*qkv)) || (attention && !fits(*attention)))
             return "The KV cache's layers, heads or head sizes are not those of the program.";
+        if (attention && !sees(*attention))
+            return "A layer of the KV cache's window group looks back further than that keeps.";
     }
     return {};
 }
@@ -138,6 +145,12 @@ std::string checkKvLayout(const KvLayout& kv) {
         return "The block size must be 8, 16, 32 or 64, not " + std::to_string(kv.blockSize) + ".";
     if (std::string wrong = checkKvFormat(kv); !wrong.empty())
         return wrong;
+    if (kv.hasWindowGroup()) {
+        const auto inGroup = std::count(kv.windowLayers.begin(), kv.windowLayers.end(), true);
+        if (kv.windowLayers.size() != static_cast<std::size_t>(kv.layers) || inGroup < 1 || inGroup >= kv.layers ||
+            kv.window < 1 || kv.windowBlocks < 1)
+            return "A window group needs a window, a block, and some but not all of the layers.";
+    }
     if (kv.hasTails() != (kv.tailSlots > 0))
         return kv.hasTails() ? "A quantized KV cache needs a tail slot for each sequence."
                              : "Only a quantized KV cache has tail slots.";

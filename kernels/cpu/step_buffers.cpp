@@ -109,6 +109,10 @@ std::string StepBuffers::allocate(const Program& program, const KvLayout& kv, co
     ints(tables, program.maxTableEntries);
     ints(tableStarts, sequences + 1);
     ints(logitRowIds, rows);
+    if (kv.hasWindowGroup()) {
+        ints(windowTables, program.maxTableEntries);
+        ints(windowSlotIds, tokens);
+    }
     floats(x, tokens * program.hidden);
     floats(q, tokens * w.q);
     floats(o, tokens * w.o);
@@ -180,6 +184,20 @@ std::string StepBuffers::checkSequence(const StepInputs& in, std::size_t s) cons
         if (in.tokenIds[row] < 0 || in.tokenIds[row] >= m_capacities.vocab)
             return name + "has token " + std::to_string(in.tokenIds[row]) + ", which the vocabulary does not have.";
     }
+    return m_kv.hasWindowGroup() ? checkWindow(in, s) : std::string();
+}
+
+std::string StepBuffers::checkWindow(const StepInputs& in, std::size_t s) const {
+    const std::int32_t length = in.sequenceLengths[s];
+    const std::int32_t from = length - (in.cuQueryLens[s + 1] - in.cuQueryLens[s]); // position of the first token
+    for (std::int32_t i = in.tableStarts[s]; i < in.tableStarts[s + 1]; ++i) {
+        const std::int32_t block = in.windowTables[static_cast<std::size_t>(i)];
+        const std::int64_t first = std::int64_t(i - in.tableStarts[s]) * m_kv.blockSize;
+        const bool seen = first < length && first + m_kv.blockSize > std::int64_t(from) - m_kv.window + 1;
+        if (block < (seen ? 0 : -1) || block >= m_kv.windowBlocks)
+            return "Sequence " + std::to_string(s) + " of the step names block " + std::to_string(block) +
+                   " of the window group, which that does not have, or none where its layers read or write.";
+    }
     return {};
 }
 
@@ -227,6 +245,10 @@ std::string StepBuffers::check(const StepInputs& in) {
         if (copy.from < 0 || copy.to < 0 || copy.from >= m_kv.numBlocks || copy.to >= m_kv.numBlocks ||
             copy.from == copy.to || copy.slotCount < 0 || copy.slotCount > m_kv.blockSize)
             return "A copy of the step names a block or a number of slots that does not exist.";
+    if (in.windowTables.size() != (m_kv.hasWindowGroup() ? in.blockTables.size() : 0))
+        return "The step's tables of the window group do not fit to the others.";
+    if (m_kv.hasWindowGroup() && !in.copies.empty())
+        return "With a window group no block is copied.";
     for (std::size_t s = 0; s < sequences; ++s)
         if (std::string wrong = checkSequence(in, s); !wrong.empty())
             return wrong;
@@ -252,11 +274,23 @@ std::string StepBuffers::load(const StepInputs& in) {
     m_tokens = static_cast<std::int64_t>(in.tokenIds.size());
     m_sequences = static_cast<std::int64_t>(in.sequenceLengths.size());
     m_logitRows = static_cast<std::int64_t>(in.logitRows.size());
+    if (m_kv.hasWindowGroup())
+        loadWindow(in.windowTables);
     planAttention();
     if (m_kv.hasTails())
         planSeals(in.tailSlots);
     notePeak();
     return {};
+}
+
+void StepBuffers::loadWindow(std::span<const std::int32_t> entries) {
+    std::transform(entries.begin(), entries.end(), windowTables, [](std::int32_t block) { return std::max(block, 0); });
+    for (std::int64_t s = 0; s < m_sequences; ++s)
+        for (std::int32_t row = cuQueryLens[s]; row < cuQueryLens[s + 1]; ++row) {
+            const std::int32_t position = positions[row];
+            windowSlotIds[row] =
+                windowTables[tableStarts[s] + position / m_kv.blockSize] * m_kv.blockSize + position % m_kv.blockSize;
+        }
 }
 
 /// Blocks that are new and become full need no tail: their f16 lives for the step only, layer by layer.
@@ -275,7 +309,7 @@ void StepBuffers::planSeals(std::span<const std::int32_t> tailSlots) {
             const std::int32_t place = full && !begun ? freshBlocks++ : -1 - tailSlots[static_cast<std::size_t>(s)];
             openPlaces.push_back(place);
             if (full)
-                seals.push_back({place, tables[tableStarts[s] + block]});
+                seals.push_back({place, tableStarts[s] + block});
             for (std::int32_t p = std::max(from, block * size); p < std::min(to, (block + 1) * size); ++p)
                 openRows.push_back(place >= 0 ? place * size + p % size : -1 - ((-1 - place) * size + p % size));
         }

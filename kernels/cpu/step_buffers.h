@@ -46,7 +46,7 @@ struct RowPartials {
 /// A block that becomes full in this step is quantized from its f16 form before the layer's attention.
 struct BlockSeal {
     std::int32_t place = 0; ///< as in StepBuffers::openPlaces
-    std::int32_t block = 0;
+    std::int32_t entry = 0; ///< of the block tables
 };
 
 /// What each thread has for itself.
@@ -81,6 +81,10 @@ public:
     std::int32_t* sequenceLengths = nullptr;
     std::int32_t* tables = nullptr;
     std::int32_t* tableStarts = nullptr;
+    /// With a window group: as `tables` and `slotIds`. What the windows have passed is block 0 here: its slots are only
+    /// read where they are masked.
+    std::int32_t* windowTables = nullptr;
+    std::int32_t* windowSlotIds = nullptr;
     std::int32_t* logitRowIds = nullptr;
     std::vector<BlockCopy> copies;
     std::vector<AttentionItem> attention;
@@ -110,7 +114,9 @@ public:
 private:
     std::string check(const StepInputs& inputs);
     std::string checkSequence(const StepInputs& inputs, std::size_t sequence) const;
+    std::string checkWindow(const StepInputs& inputs, std::size_t sequence) const;
     std::string checkTails(const StepInputs& inputs);
+    void loadWindow(std::span<const std::int32_t> windowTables);
     void planAttention();
     void planSeals(std::span<const std::int32_t> tailSlots);
     void notePeak();

@@ -19,8 +19,9 @@ std::vector<LayerCache> layerCaches(const KvLayout& kv, std::byte* pool, std::by
     for (std::int32_t layer = 0; layer < kv.layers; ++layer) {
         LayerCache& cache = out[static_cast<std::size_t>(layer)];
         KvAccess& sealed = cache.sealed;
-        sealed.pool = pool;
-        sealed.blockBytes = kv.bytesPerBlock();
+        cache.inWindowGroup = kv.inWindowGroup(layer);
+        sealed.pool = cache.inWindowGroup ? pool + kv.windowOffset() : pool;
+        sealed.blockBytes = cache.inWindowGroup ? kv.bytesPerWindowBlock() : kv.bytesPerBlock();
         sealed.headOffset = kv.headOffset(layer, 0);
         sealed.valueOffset = kv.keyBytes(layer);
         sealed.blockSize = kv.blockSize;
@@ -32,7 +33,7 @@ std::vector<LayerCache> layerCaches(const KvLayout& kv, std::byte* pool, std::by
         cache.openHeadBytes = kv.openHeadBytes(layer);
 
         KvAccess& tail = cache.tail = sealed;
-        tail.pool = pool + static_cast<std::size_t>(kv.numBlocks) * kv.bytesPerBlock();
+        tail.pool = pool + kv.tailOffset();
         tail.blockBytes = kv.bytesPerTail();
         tail.headOffset = kv.openHeadOffset(layer, 0);
         tail.valueOffset = kv.openKeyBytes(layer);
@@ -79,17 +80,17 @@ OpenBlocks StepRunner::openBlocks(std::int32_t layer, std::int32_t kvHead, std::
     open.valueOffset = tail.valueOffset;
     open.places = b.openPlaces.data() + b.openStarts[static_cast<std::size_t>(sequence)];
     open.firstBlock =
-        (b.sequenceLengths[sequence] - (b.cuQueryLens[sequence + 1] - b.cuQueryLens[sequence])) / m_.kv.blockSize;
+        (b.sequenceLengths[sequence] - (b.cuQueryLens[sequence + 1] - b.cuQueryLens[sequence])) / m_.kv->blockSize;
     return open;
 }
 
 bool StepRunner::rotatesKeys(std::int32_t layer) const {
-    return m_.kv.format.rotatesKeys() && isQuantizedCode((*m_.layers)[static_cast<std::size_t>(layer)].sealed.keyCode);
+    return m_.kv->format.rotatesKeys() && isQuantizedCode((*m_.layers)[static_cast<std::size_t>(layer)].sealed.keyCode);
 }
 
 /// Takes attention's output back from rotated values.
 void StepRunner::unrotate(const AttentionOp& op, float* out, std::int64_t heads) const {
-    if (m_.kv.format.rotatesValues() &&
+    if (m_.kv->format.rotatesValues() &&
         isQuantizedCode((*m_.layers)[static_cast<std::size_t>(op.layer)].sealed.valueCode))
         m_.kernels->hadamard(out, rotationSpan(op.headDimV), heads * op.headDimV);
 }
@@ -99,15 +100,16 @@ void StepRunner::unrotate(const AttentionOp& op, float* out, std::int64_t heads)
 void StepRunner::storeRows(const QkvOp& op, bool key, std::int32_t kvHead, float* values, std::int64_t stride,
                            std::int64_t firstRow, std::int64_t endRow) const {
     const StepBuffers& b = *m_.buffers;
+    const std::int32_t* slots = slotIds(op.layer);
     const KvAccess kv = sealedAccess(op.layer, kvHead);
     const auto store = key ? m_.kernels->storeKey : m_.kernels->storeValue;
     if (!isQuantizedCode(key ? kv.keyCode : kv.valueCode)) {
         for (std::int64_t row = firstRow; row < endRow; ++row, values += stride)
-            store(kv, b.slotIds[row], values);
+            store(kv, slots[row], values);
         return;
     }
     const KvAccess tail = tailAccess(op.layer, kvHead), fresh = freshAccess(op.layer, kvHead);
-    const bool rotates = key ? m_.kv.format.rotatesKeys() : m_.kv.format.rotatesValues();
+    const bool rotates = key ? m_.kv->format.rotatesKeys() : m_.kv->format.rotatesValues();
     const std::int32_t dims = key ? op.headDimK : op.headDimV;
     for (std::int64_t row = firstRow; row < endRow; ++row, values += stride) {
         if (rotates)
@@ -131,9 +133,9 @@ void StepRunner::sealBlocks(int thread, const AttentionOp& op) {
         const auto index = static_cast<std::size_t>(seal.place >= 0 ? seal.place : -1 - seal.place);
         const std::byte* open = from.pool + index * from.blockBytes + from.headOffset;
         if (isQuantizedCode(kv.keyCode))
-            m_.kernels->sealKeys(open, kv, seal.block);
+            m_.kernels->sealKeys(open, kv, tables(op.layer)[seal.entry]);
         if (isQuantizedCode(kv.valueCode))
-            m_.kernels->sealValues(open + from.valueOffset, kv, seal.block);
+            m_.kernels->sealValues(open + from.valueOffset, kv, tables(op.layer)[seal.entry]);
     });
     m_team.barrier();
 }
@@ -144,14 +146,15 @@ std::uint64_t StepRunner::hashCached(std::int32_t layer, std::int32_t kvHead, st
     const StepBuffers& b = *m_.buffers;
     const KvAccess kv = sealedAccess(layer, kvHead);
     KvAccess open = kv;
-    std::int32_t slot = b.slotIds[row];
-    if (m_.kv.hasTails()) {
+    const std::int32_t sealedSlot = slotIds(layer)[row];
+    std::int32_t slot = sealedSlot;
+    if (m_.kv->hasTails()) {
         const std::int32_t place = b.openRows[row];
         open = place >= 0 ? freshAccess(layer, kvHead) : tailAccess(layer, kvHead);
         slot = place >= 0 ? place : -1 - place;
     }
-    hash = isQuantizedCode(kv.keyCode) ? hashKey(open, slot, hash) : hashKey(kv, b.slotIds[row], hash);
-    return isQuantizedCode(kv.valueCode) ? hashValue(open, slot, hash) : hashValue(kv, b.slotIds[row], hash);
+    hash = isQuantizedCode(kv.keyCode) ? hashKey(open, slot, hash) : hashKey(kv, sealedSlot, hash);
+    return isQuantizedCode(kv.valueCode) ? hashValue(open, slot, hash) : hashValue(kv, sealedSlot, hash);
 }
 
 } // namespace kvscope::kernels

@@ -110,7 +110,7 @@ void StepRunner::runOp(int thread, const Op& op) {
 /// Copies for copy-on-write and the angles of every token; the angles are shared by all layers and heads.
 void StepRunner::begin(int thread) {
     StepBuffers& b = *m_.buffers;
-    const std::size_t blockBytes = m_.kv.bytesPerBlock();
+    const std::size_t blockBytes = m_.kv->bytesPerBlock();
     // In order on one thread: a copy may read what an earlier one wrote.
     if (thread == 0)
         for (const BlockCopy& copy : b.copies)
@@ -295,9 +295,9 @@ void StepRunner::attentionItem(int thread, const AttentionOp& op, const Attentio
         return;
     AttentionArgs args;
     args.kv = sealedAccess(op.layer, kvHead);
-    if (m_.kv.hasTails())
+    if (m_.kv->hasTails())
         args.open = openBlocks(op.layer, kvHead, s);
-    args.table = b.tables + b.tableStarts[s];
+    args.table = tables(op.layer) + b.tableStarts[s];
     args.scale = op.scale;
     args.group = static_cast<std::int32_t>(group);
     args.q = b.q + item.firstToken * qStride + kvHead * group * op.headDimK;

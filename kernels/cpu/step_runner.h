@@ -19,6 +19,7 @@ class OpTrace;
 struct LayerCache {
     KvAccess sealed;
     std::size_t headBytes = 0;
+    bool inWindowGroup = false; ///< blocks and slots are those of the window group
     /// The f16 of quantized parts: in the tails, and in the blocks that are begun and filled in the same step. Slots as
     /// in StepBuffers::openRows, counted from 0.
     KvAccess tail, fresh;
@@ -33,7 +34,7 @@ struct StepContext {
     const KernelTable* kernels = nullptr;
     const Program* program = nullptr;
     const std::vector<PackedWeight>* weights = nullptr;
-    KvLayout kv;
+    const KvLayout* kv = nullptr;
     std::byte* pool = nullptr;
     const std::vector<LayerCache>* layers = nullptr;
     StepBuffers* buffers = nullptr;
@@ -85,6 +86,13 @@ private:
     void sealBlocks(int thread, const AttentionOp& op);
     bool rotatesKeys(std::int32_t layer) const;
     void unrotate(const AttentionOp& op, float* out, std::int64_t heads) const;
+    bool inWindowGroup(std::int32_t layer) const { return (*m_.layers)[static_cast<std::size_t>(layer)].inWindowGroup; }
+    const std::int32_t* tables(std::int32_t layer) const {
+        return inWindowGroup(layer) ? m_.buffers->windowTables : m_.buffers->tables;
+    }
+    const std::int32_t* slotIds(std::int32_t layer) const {
+        return inWindowGroup(layer) ? m_.buffers->windowSlotIds : m_.buffers->slotIds;
+    }
     std::uint64_t hashCached(std::int32_t layer, std::int32_t kvHead, std::size_t row, std::uint64_t hash) const;
     ThreadBuffers& mine(int thread) const { return m_.buffers->threads[static_cast<std::size_t>(thread)]; }
 

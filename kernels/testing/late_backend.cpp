@@ -12,6 +12,7 @@ struct LateBackend::OwnedInputs {
         , sequenceLengths(in.sequenceLengths.begin(), in.sequenceLengths.end())
         , blockTables(in.blockTables.begin(), in.blockTables.end())
         , tableStarts(in.tableStarts.begin(), in.tableStarts.end())
+        , windowTables(in.windowTables.begin(), in.windowTables.end())
         , logitRows(in.logitRows.begin(), in.logitRows.end())
         , copies(in.copies.begin(), in.copies.end()) {}
 
@@ -24,13 +25,14 @@ struct LateBackend::OwnedInputs {
         in.sequenceLengths = sequenceLengths;
         in.blockTables = blockTables;
         in.tableStarts = tableStarts;
+        in.windowTables = windowTables;
         in.logitRows = logitRows;
         in.copies = copies;
         return in;
     }
 
     std::vector<std::int32_t> tokenIds, positions, slotMapping, cuQueryLens, sequenceLengths, blockTables, tableStarts,
-        logitRows;
+        windowTables, logitRows;
     std::vector<BlockCopy> copies;
 };
 

@@ -126,6 +126,53 @@ private slots:
             }
     }
 
+    /// Blocks of the pool and of the window group, each over its own layers; the tails behind both.
+    void groupsDoNotOverlap() {
+        for (const KvFormat& format : allFormats()) {
+            KvLayout kv = layoutOf(16, format);
+            kv.layers = 7;
+            kv.numBlocks = 10;
+            kv.format.skipLayers = format.quantized() ? 1 : 0;
+            kv.windowLayers = {true, true, false, true, true, false, true};
+            kv.window = 20;
+            kv.windowBlocks = 4;
+            std::size_t next[2] = {};
+            for (std::int32_t layer = 0; layer < kv.layers; ++layer)
+                for (std::int32_t head = 0; head < kv.kvHeads; ++head) {
+                    std::size_t& at = next[kv.inWindowGroup(layer)];
+                    QCOMPARE(kv.headOffset(layer, head), at);
+                    at += kv.keyBytes(layer) + kv.valueBytes(layer);
+                }
+            QCOMPARE(kv.bytesPerBlock(), next[0]);
+            QCOMPARE(kv.bytesPerWindowBlock(), next[1]);
+            QCOMPARE(kv.windowOffset(), 10 * next[0]);
+            QCOMPARE(kv.tailOffset(), 10 * next[0] + 4 * next[1]);
+            QCOMPARE(kv.poolBytes(), kv.tailOffset() + static_cast<std::size_t>(kv.tailSlots) * kv.bytesPerTail());
+        }
+    }
+
+    void sequencesTimesWindowAndStep() {
+        QCOMPARE(windowBlocksNeeded(16, 1, 512, 16), 34);
+        QCOMPARE(windowBlocksNeeded(20, 3, 7, 16), 9); // 3 x (ceil(27 / 16) + 1)
+        QCOMPARE(windowBlocksNeeded(1 << 30, 1 << 20, 512, 8), INT32_MAX);
+    }
+
+    /// Latent attention: one row of 512 + 64 values for all heads of a layer, as keys and values alike.
+    void aLatentGroupHasOneRow() {
+        KvLayout kv; // DeepSeek V3
+        kv.layers = 61;
+        kv.kvHeads = 1;
+        kv.headDimK = 576;
+        kv.headDimV = 0;
+        kv.numBlocks = 3;
+        for (const KvFormat& format : {KvFormat{}, named("bf16")}) {
+            kv.format = format;
+            QCOMPARE(kv.bytesPerBlock(), std::size_t(16) * 70'272);
+            QCOMPARE(kv.headOffset(60, 0), std::size_t(60) * 16 * 576 * 2);
+            QCOMPARE(kv.poolBytes(), std::size_t(3) * 16 * 70'272);
+        }
+    }
+
     void impossibleFormatsAreRefusedWithAReason() {
         const auto refused = [](KvFormat format, std::int32_t blockSize = 16, std::int32_t dims = 64) {
             KvLayout kv = layoutOf(blockSize, format);
@@ -310,6 +357,61 @@ private slots:
         b.tailSlot = 99;
         s.driver->step({{&b, {1}}});
         QCOMPARE(s.driver->status, StepStatus::Failed);
+    }
+
+    void wrongWindowTablesFailWithASentence() {
+        TinyShape shape;
+        shape.window = 20;
+        TinyModel model(shape, 16);
+        const std::unique_ptr<Backend> backend = std::move(*makeCpuBackend(CpuOptions()).value);
+        KvLayout kv = model.kvLayout(8, 8);
+        kv.windowLayers = {true, false};
+        kv.window = 20;
+        kv.windowBlocks = 5;
+        QVERIFY(bool(backend->createKvCache(kv)));
+        QCOMPARE(model.load(*backend, 64, 2, 64, 16), std::string());
+        std::vector<std::int32_t> ids(30, 1), positions(30), mapping(30);
+        for (std::int32_t i = 0; i < 30; ++i) {
+            positions[static_cast<std::size_t>(i)] = i;
+            mapping[static_cast<std::size_t>(i)] = i;
+        }
+        const std::int32_t cu[] = {0, 30}, lengths[] = {30}, table[] = {0, 1, 2, 3}, starts[] = {0, 4};
+        StepInputs in;
+        in.tokenIds = ids;
+        in.positions = positions;
+        in.slotMapping = mapping;
+        in.cuQueryLens = cu;
+        in.sequenceLengths = lengths;
+        in.blockTables = table;
+        in.tableStarts = starts;
+        const auto status = [&](std::initializer_list<std::int32_t> windowTable) {
+            const std::vector<std::int32_t> entries(windowTable);
+            in.windowTables = entries;
+            return backend->await(backend->submit(in));
+        };
+        QVERIFY(status({4, 0, 2, 1}) == StepStatus::Done);
+        QVERIFY(status({4, 0, 2, 5}) == StepStatus::Failed);  // the group has five
+        QVERIFY(status({4, 0, -1, 1}) == StepStatus::Failed); // written in this step
+        QVERIFY(status({4, 0, 2}) == StepStatus::Failed);
+        const BlockCopy copy[] = {{0, 4, 8}};
+        in.copies = copy;
+        QVERIFY(status({4, 0, 2, 1}) == StepStatus::Failed);
+        in.copies = {};
+        const std::int32_t oneMore[] = {30}, oneCu[] = {0, 1}, oneLength[] = {31};
+        in.tokenIds = std::span(ids).first(1);
+        in.positions = oneMore;
+        in.slotMapping = oneMore;
+        in.cuQueryLens = oneCu;
+        in.sequenceLengths = oneLength;
+        QVERIFY(status({-1, 0, 2, 1}) == StepStatus::Done); // it sees 11..30
+        QVERIFY(status({-1, -1, 2, 1}) == StepStatus::Failed);
+        QVERIFY(!backend->lastError().message.empty());
+
+        kv.window = 19; // less than the layer looks back
+        QVERIFY(!backend->createKvCache(kv));
+        kv.window = 20;
+        kv.windowLayers = {true, true};
+        QVERIFY(!backend->createKvCache(kv));
     }
 
     void qualityFollowsTheBits() {
