@@ -37,6 +37,9 @@ public:
     explicit operator bool() const { return m_cache != nullptr; }
     /// In order of position. Valid until the next call on the cache.
     std::span<const BlockId> blocks() const;
+    /// With a window group: the companions of the leading blocks, invalid where the window has passed them or none is
+    /// needed yet. Valid until the next call on the cache.
+    std::span<const BlockId> windowBlocks() const;
     /// Tokens whose K/V is in the blocks. The blocks may have room for more (`KvCache::grow`).
     std::int64_t tokens() const;
     OwnerId owner() const;

@@ -26,6 +26,9 @@ std::uint64_t CacheCounters::totalEvictions() const {
 std::span<const BlockId> BlockTable::blocks() const {
     return m_cache ? std::span<const BlockId>(m_cache->record(*this).blocks) : std::span<const BlockId>();
 }
+std::span<const BlockId> BlockTable::windowBlocks() const {
+    return m_cache ? std::span<const BlockId>(m_cache->record(*this).window.blocks) : std::span<const BlockId>();
+}
 std::int64_t BlockTable::tokens() const {
     return m_cache ? m_cache->record(*this).tokens : 0;
 }
@@ -72,6 +75,9 @@ KvCache::KvCache(const CacheConfig& config, std::unique_ptr<BlockHasher> hasher,
     , m_evicted(std::max(config.numBlocks, kSmallestEvictionLog))
     , m_memory(kRememberedOwners) {
     KV_CHECK(!contiguous() || !m_prefixCaching, "the contiguous allocator has no prefix cache");
+    KV_CHECK(!contiguous() || config.window == 0, "the contiguous allocator has no window group");
+    if (config.window > 0)
+        m_window.emplace(config.window, config.windowBlocks, config.numBlocks, config.blockSize);
     m_found.reserve(static_cast<std::size_t>(config.numBlocks));
     for (std::int32_t slot = config.tailSlots - 1; slot >= 0; --slot)
         m_freeTails.push_back(slot);
@@ -121,6 +127,7 @@ void KvCache::releaseTable(std::int32_t index) noexcept {
     try {
         TableRecord& table = m_tables[static_cast<std::size_t>(index)];
         remember(table);
+        closeWindow(table);
         // Last block first, so that of this sequence the least shareable tail is evicted first.
         for (auto block = table.blocks.rbegin(); block != table.blocks.rend(); ++block)
             dropReference(*block);
@@ -139,7 +146,7 @@ void KvCache::releasePins(std::int32_t index) noexcept {
     try {
         PinRecord& pins = m_pins[static_cast<std::size_t>(index)];
         for (auto block = pins.blocks.rbegin(); block != pins.blocks.rend(); ++block)
-            m_pool.dropPin(*block);
+            dropPin(*block);
         pins.blocks.clear();
         pins.live = false;
         m_freePins.push_back(index);
@@ -164,6 +171,8 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
 
     m_found.clear();
     findPrefix(request.tokens, request.adapter, m_found);
+    const std::size_t found = m_found.size();
+    m_found.resize(heldByWindow(m_found));
     std::int64_t reused = static_cast<std::int64_t>(m_found.size()) * blockSize();
     const std::int64_t forked = forkableTokens(request);
     const bool forks = forked > reused;
@@ -185,12 +194,17 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
         return tl::unexpected(Shortage{needed, available(), false, true});
 
     Admission admission;
-    if (request.explain && !forks)
-        admission.cause = explainMiss(request, m_found); // before anything is evicted for this request
+    if (request.explain && !forks) { // before anything is evicted for this request
+        if (m_found.size() < found)
+            admission.cause.kind = MissKind::Evicted; // from the window group
+        else
+            admission.cause = explainMiss(request, m_found);
+    }
     admission.table = newTable(request.owner, request.adapter);
     TableRecord& table = record(admission.table);
     takeTailSlot(table);
     share(table, m_found, reused, now);
+    openWindow(table);
     if (copies)
         copyTail(table, now);
     appendBlocks(table, total, EvictionReason::Admission, now);
@@ -203,8 +217,8 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
 std::int64_t KvCache::forkableTokens(const AdmitRequest& request) const {
     if (request.forkFrom == nullptr || record(*request.forkFrom).adapter != request.adapter)
         return 0;
-    return shareable(std::min(
-        {request.forkTokens, request.forkFrom->tokens(), static_cast<std::int64_t>(request.tokens.size()) - 1}));
+    return shareable(request.forkFrom->blocks(), std::min({request.forkTokens, request.forkFrom->tokens(),
+                                                           static_cast<std::int64_t>(request.tokens.size()) - 1}));
 }
 
 GrowResult KvCache::grow(BlockTable& handle, std::int64_t upTo, Nanos now) {
@@ -222,6 +236,7 @@ GrowResult KvCache::grow(BlockTable& handle, std::int64_t upTo, Nanos now) {
     if (copies)
         copyTail(table, now);
     appendBlocks(table, upTo, EvictionReason::Growth, now);
+    growWindow(table, upTo);
     return needed;
 }
 
@@ -290,6 +305,7 @@ void KvCache::copyTail(TableRecord& table, Nanos now) {
 }
 
 void KvCache::planCopy(BlockId from, BlockId to, std::int32_t slots) {
+    KV_CHECK(!m_window, "with a window group tables share whole blocks only");
     // A block that is itself still to be copied holds nothing yet: copy from where its content lies now.
     BlockId source = from;
     for (const BlockCopy& pending : m_pendingCopies)
@@ -311,6 +327,7 @@ void KvCache::commitCopies() {
 
 void KvCache::dropReference(BlockId block) {
     m_pool.dropReference(block);
+    forgetCompanion(block);
     if (m_pendingCopies.empty() || m_pool.facts(block).count() > 0)
         return;
     // Nobody wants the copy any more.
@@ -330,6 +347,7 @@ void KvCache::evict(BlockId block, EvictionReason reason, OwnerId by, Nanos now)
     m_index.erase(eviction.key);
     m_evicted.record(eviction);
     m_pool.forget(block, reason != EvictionReason::Replaced);
+    forgetCompanion(block);
     ++m_counters.evictions[static_cast<std::size_t>(reason)];
     m_counters.evictedAge += eviction.age;
     if (m_observer)
@@ -342,8 +360,8 @@ void KvCache::advance(BlockTable& handle, std::span<const TokenId> tokens, Nanos
     rethrowBroken();
     TableRecord& table = record(handle);
     KV_CHECK(m_pendingCopies.empty(), "tokens were written while copies were still to be made");
-    KV_CHECK(table.tokens + static_cast<std::int64_t>(tokens.size()) <=
-                 static_cast<std::int64_t>(table.blocks.size()) * blockSize(),
+    const std::size_t room = m_window ? table.window.end : table.blocks.size();
+    KV_CHECK(table.tokens + static_cast<std::int64_t>(tokens.size()) <= static_cast<std::int64_t>(room) * blockSize(),
              "more tokens were written than room was made for");
     while (!tokens.empty()) {
         const auto index = static_cast<std::size_t>(table.tokens / blockSize());
@@ -355,6 +373,7 @@ void KvCache::advance(BlockTable& handle, std::span<const TokenId> tokens, Nanos
         if (table.tokens % blockSize() == 0)
             seal(table, index, now);
     }
+    slideWindow(table);
     m_pool.markRead(std::span(table.blocks).first(static_cast<std::size_t>(blocksFor(table.tokens))), now);
 }
 
@@ -377,6 +396,7 @@ void KvCache::publish(TableRecord& table, std::size_t index, Nanos now) {
     if (known.valid() && sameContent(known, tokens, parent, table.adapter)) {
         m_pool.addReference(known, table.owner, now);
         table.blocks[index] = known;
+        switchCompanion(table, index, block, known);
         dropReference(block);
         ++m_counters.deduplicated;
         return;
@@ -400,10 +420,11 @@ BlockTable KvCache::fork(const BlockTable& handle, std::int64_t tokens, OwnerId 
     const std::uint64_t adapter = record(handle).adapter;
     KV_CHECK(tokens >= 0 && tokens <= record(handle).tokens, "a fork wants more tokens than its source has computed");
     KV_CHECK(!contiguous(), "two tables cannot share an extent");
-    tokens = shareable(tokens);
+    tokens = shareable(handle.blocks(), tokens);
     BlockTable forked = newTable(owner, adapter);
     const auto blocks = handle.blocks().first(static_cast<std::size_t>(blocksFor(tokens)));
     share(record(forked), blocks, tokens, now);
+    openWindow(record(forked));
     return forked;
 }
 
@@ -415,13 +436,19 @@ void KvCache::truncate(BlockTable& handle, std::int64_t tokens) {
         tokens = shareable(tokens);
     if (contiguous())
         return truncateContiguous(table, tokens);
+    if (m_window && m_window->firstSeen(tokens) < table.window.from)
+        tokens = shareable(table.blocks, tokens);
     const auto keep = static_cast<std::size_t>(blocksFor(tokens));
+    const bool computes = table.window.open;
+    closeWindow(table);
     while (table.blocks.size() > keep) {
         const BlockId last = table.blocks.back();
         table.blocks.pop_back();
         dropReference(last);
     }
     table.tokens = tokens;
+    if (computes)
+        openWindow(table);
     if (tokens % blockSize() == 0) {
         giveTailSlot(table);
         return;

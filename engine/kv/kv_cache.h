@@ -17,6 +17,7 @@
 #include <deque>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,7 @@
 #include "engine/kv/key_table.h"
 #include "engine/kv/miss_cause.h"
 #include "engine/kv/owner_memory.h"
+#include "engine/kv/window_group.h"
 
 namespace kvscope::kv {
 
@@ -47,6 +49,11 @@ struct CacheConfig {
     /// Quantized KV: blocks that are being filled lie as f16 in one of so many tail slots, one a table. A sealed
     /// block's f16 is gone, so tables share whole blocks only, and nothing is ever copied. 0 = blocks keep their form.
     std::int32_t tailSlots = 0;
+    /// Layers that look back over `window` tokens only have blocks of their own, `windowBlocks` of them: enough
+    /// for what all tables that compute hold at a time. Then tables share whole blocks only, and a prefix counts as far
+    /// as the last window before its end is there. 0 = all layers keep everything. Paged only.
+    std::int32_t window = 0;
+    std::int32_t windowBlocks = 0;
     KeyContext keys;
 };
 
@@ -134,7 +141,8 @@ public:
     /// Matches and allocates in one call. Shortage: nothing has changed.
     AdmitResult admit(const AdmitRequest& request, Nanos now);
     /// Makes sure that slots [tokens, upTo) of the table can be written: allocates blocks, and replaces a shared or
-    /// sealed tail by a copy (see pendingCopies). Shortage: nothing has changed.
+    /// sealed tail by a copy (see pendingCopies). Shortage: nothing has changed. With a window group it comes before
+    /// every step, also the first after admit: blocks of that group are taken as they are written.
     GrowResult grow(BlockTable& table, std::int64_t upTo, Nanos now);
 
     /// Copies that the next step must do first. They stay pending, their sources untouched, until `commitCopies`: a
@@ -149,11 +157,15 @@ public:
     void advance(BlockTable& table, std::span<const TokenId> tokens, Nanos now);
 
     /// A second table over the first `tokens` tokens (at most table.tokens()), with tails over the whole blocks of
-    /// them. Never short of room. Paged only: where forks copy, they are admitted (AdmitRequest::forkFrom).
+    /// them. With a window group it may fall back to an earlier border of a block, before which the last window is
+    /// there. Never short of room. Paged only: where forks copy, they are admitted (AdmitRequest::forkFrom).
     BlockTable fork(const BlockTable& table, std::int64_t tokens, OwnerId owner, Nanos now);
     /// Forgets everything behind the first `tokens` tokens and gives blocks back that are no longer needed. With tails
-    /// a cut inside a sealed block falls back to its beginning. At a block's border the tail slot is given back.
+    /// a cut inside a sealed block falls back to its beginning. At a block's border the tail slot is given back. With a
+    /// window group it falls back further, as `fork` does.
     void truncate(BlockTable& table, std::int64_t tokens);
+    /// The table is kept to be forked from, and writes no more: its blocks of the window group become cached.
+    void rest(BlockTable& table);
     /// Pins the first `blocks` blocks; all must be sealed. Contiguous: pins nothing, as nothing could be found later.
     PinnedBlocks pin(const BlockTable& table, std::int32_t blocks);
 
@@ -172,6 +184,8 @@ public:
     /// Contiguous: blocks of the extent of a sequence of `tokens` tokens that may come to hold `longest`.
     std::int32_t extentFor(std::int64_t tokens, std::int64_t longest) const;
     bool hasTails() const { return m_tailSlots > 0; }
+    /// Null = all layers keep everything.
+    const WindowGroup* window() const { return m_window ? &*m_window : nullptr; }
     std::int32_t freeTailSlots() const { return static_cast<std::int32_t>(m_freeTails.size()); }
     /// Leading tokens of a prompt that `admit` would find now (always whole blocks). Changes nothing.
     std::int64_t lookup(std::span<const TokenId> tokens, std::uint64_t adapter = 0) const;
@@ -196,8 +210,14 @@ private:
     friend class BlockTable;
     friend class PinnedBlocks;
 
+    struct WindowTable {
+        std::vector<BlockId> blocks;   ///< (end) companions; invalid before `from`
+        std::size_t from = 0, end = 0; ///< of the table's blocks whose companions it holds
+        bool open = false;             ///< it computes
+    };
     struct TableRecord {
         std::vector<BlockId> blocks;
+        WindowTable window;
         std::int64_t tokens = 0;
         OwnerId owner;
         std::uint64_t adapter = 0;
@@ -234,8 +254,15 @@ private:
     }
     /// Of so many leading tokens those that two tables may have in common.
     std::int64_t shareable(std::int64_t tokens) const {
-        return hasTails() ? tokens / blockSize() * blockSize() : tokens;
+        return hasTails() || m_window ? tokens / blockSize() * blockSize() : tokens;
     }
+    std::int64_t shareable(std::span<const BlockId> blocks, std::int64_t tokens) const;
+    std::size_t heldByWindow(std::span<const BlockId> blocks) const;
+    void openWindow(TableRecord& table);
+    void growWindow(TableRecord& table, std::int64_t upTo);
+    void slideWindow(TableRecord& table);
+    void closeWindow(TableRecord& table);
+    void switchCompanion(TableRecord& table, std::size_t index, BlockId block, BlockId known);
     void takeTailSlot(TableRecord& table);
     void giveTailSlot(TableRecord& table);
     bool tailMustBeCopied(const TableRecord& table) const;
@@ -245,12 +272,15 @@ private:
     void copyTail(TableRecord& table, Nanos now);
     void planCopy(BlockId from, BlockId to, std::int32_t slots);
     void dropReference(BlockId block);
+    void dropPin(BlockId block);
+    void forgetCompanion(BlockId block);
     void evict(BlockId block, EvictionReason reason, OwnerId by, Nanos now);
     void seal(TableRecord& table, std::size_t index, Nanos now);
     void publish(TableRecord& table, std::size_t index, Nanos now);
 
     void checkTables(std::vector<std::int32_t>& references) const;
     void checkTails() const;
+    void checkWindow() const;
     void checkFreeList() const;
     void checkCounts() const;
     void checkIndex() const;
@@ -261,6 +291,7 @@ private:
     bool m_prefixCaching;
     std::int32_t m_tailSlots;
     std::vector<std::int32_t> m_freeTails;
+    std::optional<WindowGroup> m_window;
     KeyTable m_index; ///< key -> block
     EvictionLog m_evicted;
     OwnerMemory m_memory;

@@ -36,6 +36,8 @@ void KvCache::checkInvariants() const {
                  named(BlockId(i), "its references are not its table entries, pins and copies"));
     }
     checkTails();
+    if (m_window)
+        checkWindow();
     checkFreeList();
     checkCounts();
     checkIndex();

@@ -71,7 +71,7 @@ std::int64_t KvCache::lookup(std::span<const TokenId> tokens, std::uint64_t adap
         return 0;
     std::vector<BlockId> found;
     findPrefix(tokens, adapter, found);
-    return static_cast<std::int64_t>(found.size()) * blockSize();
+    return static_cast<std::int64_t>(heldByWindow(found)) * blockSize();
 }
 
 MissCause KvCache::explainMiss(const AdmitRequest& request, std::span<const BlockId> found) const {

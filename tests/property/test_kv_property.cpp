@@ -32,8 +32,14 @@ Tokens promptOf(const Operation& o) {
 
 constexpr double kAttention = 0.01; // far more than any model, so that ten blocks show a difference
 
-CacheConfig configOf(EvictionKind eviction) {
+/// Of the cases with a window group: tables that compute never want more of it than there is (the scheduler's sizes see
+/// to that, here the operation is left out), but it is smaller than the pool.
+constexpr int kWindowBlocks = 7;
+
+CacheConfig configOf(EvictionKind eviction, int window) {
     CacheConfig config = cacheConfig(kBlocks, kBlockSize);
+    config.window = window;
+    config.windowBlocks = window > 0 ? kWindowBlocks : 0;
     config.eviction = eviction;
     config.attentionPerToken = kAttention;
     return config;
@@ -41,12 +47,14 @@ CacheConfig configOf(EvictionKind eviction) {
 
 class World {
 public:
-    World(EvictionKind eviction, std::unique_ptr<BlockHasher> hasher)
-        : m_compareWithOracle(hasher == nullptr)
-        , m_cache(configOf(eviction), std::move(hasher))
+    World(EvictionKind eviction, std::unique_ptr<BlockHasher> hasher, int window)
+        : m_window(window)
+        , m_compareWithOracle(hasher == nullptr)
+        , m_cache(configOf(eviction, window), std::move(hasher))
         , m_policy(makeEviction(eviction, {kBlockSize, kAttention}))
-        , m_oracle(kBlocks, kBlockSize, *m_policy)
-        , m_slots(kBlocks * kBlockSize, 0) {}
+        , m_oracle(kBlocks, kBlockSize, *m_policy, window, window > 0 ? kWindowBlocks : 0)
+        , m_slots(kBlocks * kBlockSize, 0)
+        , m_windowSlots(kWindowBlocks * kBlockSize, 0) {}
 
     void apply(const Operation& o) {
         ++m_now;
@@ -76,6 +84,11 @@ public:
         RC_ASSERT(freeIds(m_cache) == Ids(m_oracle.freeList().begin(), m_oracle.freeList().end()));
         for (const Pair& pair : m_tables)
             RC_ASSERT(idsOf(pair.table.blocks()) == pair.oracle.blocks);
+        if (m_window > 0) {
+            RC_ASSERT(freeWindowIds() == m_oracle.freeCompanions());
+            for (const Pair& pair : m_tables)
+                RC_ASSERT(idsOf(pair.table.windowBlocks()) == pair.oracle.companions);
+        }
         for (int block = 0; block < kBlocks; ++block)
             RC_ASSERT(m_cache.pool().facts(BlockId(block)).count() == m_oracle.references(block));
     }
@@ -87,9 +100,13 @@ public:
         m_cache.checkInvariants();
         RC_ASSERT(m_cache.available() == kBlocks);
         RC_ASSERT(m_cache.pendingCopies().empty());
+        if (m_window > 0)
+            RC_ASSERT(m_cache.window()->available() == kWindowBlocks);
     }
 
     const CacheCounters& counters() const { return m_cache.counters(); }
+    std::uint64_t windowEvictions() const { return m_window > 0 ? m_cache.window()->evictions() : 0; }
+    unsigned long long shortened = 0; ///< hits that the window group made shorter
 
 private:
     struct Pair {
@@ -124,6 +141,7 @@ private:
         Pair pair;
         if (m_compareWithOracle) {
             int reused = 0;
+            m_oracleCached = m_oracle.cachedBlocks(prompt) * kBlockSize;
             auto expected =
                 m_oracle.admit(prompt, request.keepBack, oracleFork, static_cast<int>(request.forkTokens), reused);
             RC_ASSERT(result.has_value() == expected.has_value());
@@ -132,6 +150,8 @@ private:
                 pair.oracle = std::move(*expected);
             }
         }
+        if (m_compareWithOracle && result && m_window > 0 && request.forkFrom == nullptr)
+            shortened += result->reusedTokens < m_oracleCached ? 1 : 0;
         if (!result) {
             RC_ASSERT(result.error().needed > result.error().available);
             return;
@@ -139,7 +159,7 @@ private:
         pair.table = std::move(result->table);
         pair.tokens.assign(prompt.begin(), prompt.begin() + result->reusedTokens);
         m_tables.push_back(std::move(pair));
-        if (o.c % 5 != 0) // sometimes it stays admitted without being computed
+        if (o.c % 5 != 0 && growWindow(m_tables.back(), prompt.size())) // sometimes it is not computed for now
             compute(m_tables.back(),
                     Tokens(prompt.begin() + static_cast<std::ptrdiff_t>(m_tables.back().tokens.size()), prompt.end()));
     }
@@ -150,6 +170,8 @@ private:
         Pair& pair = m_tables[o.a % m_tables.size()];
         const auto count = static_cast<std::size_t>(1 + o.b % 11);
         const auto upTo = static_cast<std::int64_t>(pair.tokens.size() + count);
+        if (lacksCompanions(pair, static_cast<std::size_t>(upTo)))
+            return;
         const bool grown = m_cache.grow(pair.table, upTo, m_now).has_value();
         if (m_compareWithOracle)
             RC_ASSERT(grown == m_oracle.grow(pair.oracle, static_cast<int>(upTo)));
@@ -178,6 +200,8 @@ private:
             const std::size_t position = pair.tokens.size() + i;
             history = extend(history, tokens[i]);
             slotAt(blocks[position / kBlockSize], static_cast<int>(position % kBlockSize)) = history;
+            if (m_window > 0)
+                m_windowSlots[windowSlot(pair, position)] = history;
         }
         m_cache.advance(pair.table, tokens, m_now);
         pair.tokens.insert(pair.tokens.end(), tokens.begin(), tokens.end());
@@ -194,7 +218,8 @@ private:
         const std::size_t tokens = o.b % (pair.tokens.size() + 1);
         if (o.c % 2 == 0) {
             m_cache.truncate(pair.table, static_cast<std::int64_t>(tokens));
-            pair.tokens.resize(tokens);
+            RC_ASSERT(m_window > 0 || pair.table.tokens() == static_cast<std::int64_t>(tokens));
+            pair.tokens.resize(static_cast<std::size_t>(pair.table.tokens()));
             if (m_compareWithOracle)
                 m_oracle.truncate(pair.oracle, static_cast<int>(tokens));
             return;
@@ -203,7 +228,8 @@ private:
             return;
         Pair forked;
         forked.table = m_cache.fork(pair.table, static_cast<std::int64_t>(tokens), OwnerId(o.c % 5), m_now);
-        forked.tokens.assign(pair.tokens.begin(), pair.tokens.begin() + static_cast<std::ptrdiff_t>(tokens));
+        RC_ASSERT(m_window > 0 || forked.table.tokens() == static_cast<std::int64_t>(tokens));
+        forked.tokens.assign(pair.tokens.begin(), pair.tokens.begin() + forked.table.tokens());
         if (m_compareWithOracle)
             forked.oracle = m_oracle.fork(pair.oracle, static_cast<int>(tokens));
         m_tables.push_back(std::move(forked));
@@ -240,6 +266,34 @@ private:
         m_pins.push_back(std::move(pin));
     }
 
+    Ids freeWindowIds() const {
+        Ids ids;
+        const FreeList& list = m_cache.window()->freeList();
+        for (BlockId block = list.front(); block.valid(); block = list.after(block))
+            ids.push_back(block.value());
+        return ids;
+    }
+    bool lacksCompanions(const Pair& pair, std::size_t upTo) const {
+        const auto have = pair.table.windowBlocks().size(), wanted = (upTo + kBlockSize - 1) / kBlockSize;
+        return m_window > 0 && static_cast<int>(wanted - std::min(have, wanted)) > m_cache.window()->available();
+    }
+    /// Room in the window group behind an admission; false: there is none.
+    bool growWindow(Pair& pair, std::size_t upTo) {
+        if (m_window == 0)
+            return true;
+        if (lacksCompanions(pair, upTo))
+            return false;
+        RC_ASSERT(m_cache.grow(pair.table, static_cast<std::int64_t>(upTo), m_now) == 0);
+        if (m_compareWithOracle)
+            RC_ASSERT(m_oracle.grow(pair.oracle, static_cast<int>(upTo)));
+        return true;
+    }
+    std::size_t windowSlot(const Pair& pair, std::size_t position) const {
+        const BlockId block = pair.table.windowBlocks()[position / kBlockSize];
+        RC_ASSERT(block.valid());
+        return static_cast<std::size_t>(block.value()) * kBlockSize + position % kBlockSize;
+    }
+
     void checkContent(const Pair& pair) const {
         RC_ASSERT(pair.table.tokens() == static_cast<std::int64_t>(pair.tokens.size()));
         const auto blocks = pair.table.blocks();
@@ -253,6 +307,8 @@ private:
                 if (copy.to == block) // not copied yet: its content is where the copy will read it
                     block = copy.from;
             RC_ASSERT(m_slots[static_cast<std::size_t>(block.value() * kBlockSize + slot)] == history);
+            if (m_window > 0 && position + static_cast<std::size_t>(m_window) > pair.tokens.size())
+                RC_ASSERT(m_windowSlots[windowSlot(pair, position)] == history); // the next token sees it
         }
     }
 
@@ -269,11 +325,14 @@ private:
         return m_slots[static_cast<std::size_t>(block.value() * kBlockSize + slot)];
     }
 
+    int m_window; ///< 0 = there is no window group
     bool m_compareWithOracle;
     KvCache m_cache;
     std::unique_ptr<EvictionPolicy> m_policy;
     KvOracle m_oracle;
     std::vector<std::uint64_t> m_slots; ///< what was written to each slot: a fingerprint of the whole history
+    std::vector<std::uint64_t> m_windowSlots;
+    int m_oracleCached = 0; ///< tokens that the pool alone would have found
     std::vector<Pair> m_tables;
     std::vector<Pin> m_pins;
     Nanos m_now = 0;
@@ -282,6 +341,7 @@ private:
 /// What the runs together went through, so that a test that never evicts or copies cannot pass unnoticed.
 struct Seen {
     unsigned long long operations = 0, evictions = 0, copies = 0, deduplicated = 0, collisions = 0;
+    unsigned long long windowEvictions = 0, shortened = 0;
     void add(const CacheCounters& counters) {
         evictions += counters.totalEvictions();
         copies += counters.copies;
@@ -291,16 +351,19 @@ struct Seen {
 };
 
 template <class MakeHasher>
-bool contentHolds(const char* sentence, int runs, Seen& seen, EvictionKind eviction, MakeHasher&& makeHasher) {
+bool contentHolds(const char* sentence, int runs, Seen& seen, EvictionKind eviction, MakeHasher&& makeHasher,
+                  int window = 0) {
     const bool held = holds(sentence, runs, [&] {
         const std::vector<Operation> list = *operations(kOperationsPerRun);
-        World world(eviction, makeHasher());
+        World world(eviction, makeHasher(), window);
         for (const Operation& operation : list) {
             world.apply(operation);
             world.check();
             ++seen.operations;
         }
         seen.add(world.counters());
+        seen.windowEvictions += world.windowEvictions();
+        seen.shortened += world.shortened;
         world.drain();
     });
     qInfo("operations %llu, evictions %llu, copies %llu, deduplicated %llu, collisions %llu", seen.operations,
@@ -327,6 +390,28 @@ private slots:
         QVERIFY(seen.operations >= 33000);
         QVERIFY(seen.evictions > 1000 && seen.copies > 500 && seen.deduplicated > 250);
         QVERIFY(seen.collisions == 0);
+    }
+
+    /// Two groups: the oracle's ids and order in both, and every table finds its own history in its last window.
+    void theWindowGroupAgreesWithANaiveOne_data() {
+        QTest::addColumn<int>("window");
+        for (const int window : {1, 8, 13, 20})
+            QTest::addRow("window %d", window) << window;
+    }
+    void theWindowGroupAgreesWithANaiveOne() {
+        QFETCH(int, window);
+        const int runs = kRuns / 10 * (qEnvironmentVariableIntValue("KVSCOPE_LONG") != 0 ? 10 : 1);
+        Seen seen;
+        QVERIFY(contentHolds(
+            "both groups = oracle, and tables read their own history", runs, seen, EvictionKind::Lru,
+            [] { return std::unique_ptr<BlockHasher>(); }, window));
+        qInfo("evictions from the window group %llu, hits made shorter %llu", seen.windowEvictions, seen.shortened);
+        QVERIFY(seen.operations >= 10000 && seen.evictions > 100 && seen.copies == 0);
+        QVERIFY(seen.windowEvictions > 100 && (window == 1 || seen.shortened > 10));
+        Seen colliding;
+        QVERIFY(contentHolds(
+            "tables read their own history although all keys are equal", runs, colliding, EvictionKind::Lru,
+            [] { return std::make_unique<CollidingHasher>(); }, window));
     }
 
     void contentIsNeverMixedUpWhenAllKeysCollide() {

@@ -2,7 +2,7 @@
 //
 // The cache again, as naively as it can be written: whole prefixes instead of keys, std containers searched from end to
 // end, nothing counted incrementally. A property test runs both side by side and expects the same block ids, the same
-// order of the free list and the same refusals, under every eviction policy.
+// order of the free list and the same refusals, under every eviction policy. With a window the same of its group.
 #pragma once
 
 #include <algorithm>
@@ -24,23 +24,41 @@ public:
     struct Table {
         std::vector<int> blocks;
         Tokens tokens;
+        std::vector<int> companions; ///< of the window group, -1 = passed; those of later blocks are not taken yet
+        bool open = false;
     };
     struct Copy {
         int from = 0, to = 0, slotCount = 0;
     };
 
-    KvOracle(int numBlocks, int blockSize, const kv::EvictionPolicy& policy)
+    KvOracle(int numBlocks, int blockSize, const kv::EvictionPolicy& policy, int window = 0, int windowBlocks = 0)
         : m_size(blockSize)
         , m_policy(policy)
         , m_clock(numBlocks)
-        , m_blocks(static_cast<std::size_t>(numBlocks)) {
+        , m_blocks(static_cast<std::size_t>(numBlocks))
+        , m_window(window) {
         for (int i = 0; i < numBlocks; ++i)
             m_free.push_back(i);
+        for (int i = 0; i < windowBlocks; ++i)
+            m_companions.push_back({i, -1, 0, 0});
     }
 
     const std::deque<int>& freeList() const { return m_free; }
     const std::vector<Copy>& copies() const { return m_copies; }
     int references(int block) const { return at(block).references; }
+
+    /// Companions that nobody holds, in the order in which they will be taken.
+    std::vector<int> freeCompanions() const {
+        std::vector<int> out;
+        for (const Companion& c : m_companions)
+            if (c.references == 0)
+                out.push_back(c.id);
+        return out;
+    }
+    int companionsLacking(const Table& table, int upTo) const {
+        return m_window == 0 ? 0 : blocksFor(upTo) - static_cast<int>(table.companions.size());
+    }
+    int freeCompanionCount() const { return static_cast<int>(freeCompanions().size()); }
 
     /// How many leading blocks of the prompt are published; the last token is never taken from the cache.
     int cachedBlocks(const Tokens& prompt) const {
@@ -57,11 +75,13 @@ public:
         const int cached = cachedBlocks(prompt);
         for (int i = 1; i <= cached; ++i)
             shared.push_back(m_published.at(prefix(prompt, i * m_size)));
-        reused = cached * m_size;
+        reused = whatTheWindowHolds(shared, cached * m_size);
+        shared.resize(static_cast<std::size_t>(reused / m_size));
         const int forked =
             fork == nullptr
                 ? 0
-                : std::min({forkTokens, static_cast<int>(fork->tokens.size()), static_cast<int>(prompt.size()) - 1});
+                : whatTheWindowHolds(fork->blocks, std::min({forkTokens, static_cast<int>(fork->tokens.size()),
+                                                             static_cast<int>(prompt.size()) - 1}));
         if (forked > reused) {
             reused = forked;
             shared.assign(fork->blocks.begin(), fork->blocks.begin() + blocksFor(forked));
@@ -76,6 +96,7 @@ public:
         table.tokens = prefix(prompt, reused);
         for (const int block : shared)
             addReader(table.blocks.emplace_back(block));
+        openWindow(table);
         if (reused % m_size != 0)
             copyTail(table);
         while (static_cast<int>(table.blocks.size()) < blocksFor(static_cast<int>(prompt.size())))
@@ -92,6 +113,8 @@ public:
             copyTail(table);
         for (int i = 0; i < missing; ++i)
             table.blocks.push_back(take());
+        while (companionsLacking(table, upTo) > 0)
+            table.companions.push_back(takeCompanion(table.blocks[table.companions.size()]));
         return true;
     }
 
@@ -115,28 +138,51 @@ public:
                 continue;
             }
             addReader(known->second);
+            switchCompanion(table, block, known->second);
             dropReference(std::exchange(block, known->second));
         }
+        for (int i = 0; m_window > 0 && i < firstSeen(static_cast<int>(table.tokens.size())); ++i)
+            if (int& passed = table.companions[static_cast<std::size_t>(i)]; passed >= 0)
+                dropCompanion(std::exchange(passed, -1), 1);
     }
 
     Table fork(const Table& source, int tokens) {
         Table table;
+        tokens = whatTheWindowHolds(source.blocks, tokens);
         table.tokens = prefix(source.tokens, tokens);
         for (int i = 0; i < blocksFor(tokens); ++i)
             addReader(table.blocks.emplace_back(source.blocks[static_cast<std::size_t>(i)]));
+        openWindow(table);
         return table;
     }
 
     void truncate(Table& table, int tokens) {
+        if (m_window > 0) { // a sealed block keeps its content; what the window has passed may be gone
+            const bool sealed =
+                tokens % m_size != 0 && tokens / m_size < static_cast<int>(table.tokens.size()) / m_size;
+            const int seen = firstSeen(sealed ? tokens / m_size * m_size : tokens);
+            const bool passed = seen < static_cast<int>(table.companions.size()) &&
+                                table.companions[static_cast<std::size_t>(seen)] < 0;
+            tokens = sealed ? tokens / m_size * m_size : tokens;
+            tokens = passed ? whatTheWindowHolds(table.blocks, tokens) : tokens;
+        }
+        const bool open = table.open;
+        closeWindow(table);
         table.tokens.resize(static_cast<std::size_t>(tokens));
         while (static_cast<int>(table.blocks.size()) > blocksFor(tokens)) {
             const int last = table.blocks.back();
             table.blocks.pop_back();
             dropReference(last);
         }
+        if (open)
+            openWindow(table);
     }
 
-    void release(Table& table) { truncate(table, 0); }
+    void release(Table& table) {
+        closeWindow(table);
+        truncate(table, 0);
+    }
+    void rest(Table& table) { closeWindow(table); }
     /// By a sequence; copies and pins read too, but are no use that says anything about later ones.
     void addReader(int block) {
         addReference(block);
@@ -149,9 +195,10 @@ public:
     void dropReference(int block) {
         if (--at(block).references > 0)
             return;
-        if (at(block).content.empty())
+        if (at(block).content.empty()) {
+            forgetCompanion(block);
             m_free.push_front(block);
-        else
+        } else
             queueUp(block);
         const auto copy = std::find_if(m_copies.begin(), m_copies.end(), [&](const Copy& c) { return c.to == block; });
         if (copy == m_copies.end())
@@ -203,6 +250,7 @@ private:
         m_free.pop_front();
         if (isPublished(block))
             m_clock.countEviction();
+        forgetCompanion(block);
         m_published.erase(at(block).content);
         at(block) = {1, {}, kv::ReuseFacts::fresh(m_clock.ticks()), 0, 0};
         return block;
@@ -220,13 +268,100 @@ private:
         dropReference(std::exchange(tail, copy));
     }
 
+    // ---- the window group: all companions in one list, the next to be taken in front of those of equal rank ----
+
+    struct Companion {
+        int id = 0, block = -1, references = 0;
+        int rank = 0; ///< 0 = empty, 1 = passed, 2 = released; while nobody holds it
+    };
+    auto companionOf(int block) {
+        return std::find_if(m_companions.begin(), m_companions.end(),
+                            [block](const Companion& c) { return c.block == block; });
+    }
+    bool hasCompanion(int block) const {
+        return std::any_of(m_companions.begin(), m_companions.end(),
+                           [block](const Companion& c) { return c.block == block; });
+    }
+    int firstSeen(int position) const { return std::max(0, position - m_window + 1) / m_size; }
+    /// Of so many leading tokens those that another table can go on from.
+    int whatTheWindowHolds(const std::vector<int>& blocks, int tokens) const {
+        if (m_window == 0)
+            return tokens;
+        int whole = tokens / m_size;
+        const auto holds = [&] {
+            for (int i = firstSeen(whole * m_size); i < whole; ++i)
+                if (!hasCompanion(blocks[static_cast<std::size_t>(i)]))
+                    return false;
+            return true;
+        };
+        while (!holds())
+            --whole;
+        return whole * m_size;
+    }
+    void openWindow(Table& table) {
+        table.open = true;
+        const int tokens = static_cast<int>(table.tokens.size());
+        for (int i = 0; m_window > 0 && i < blocksFor(tokens); ++i) {
+            table.companions.push_back(-1);
+            if (i < firstSeen(tokens))
+                continue;
+            const auto companion = companionOf(table.blocks[static_cast<std::size_t>(i)]);
+            ++companion->references;
+            table.companions.back() = companion->id;
+        }
+    }
+    void closeWindow(Table& table) {
+        for (auto id = table.companions.rbegin(); id != table.companions.rend(); ++id)
+            if (*id >= 0)
+                dropCompanion(*id, 2);
+        table.companions.clear();
+        table.open = false;
+    }
+    /// To its place in the list: behind those of equal and lower rank; an empty one in front of all.
+    void queueCompanion(Companion companion) {
+        std::erase_if(m_companions, [&](const Companion& c) { return c.id == companion.id; });
+        const auto behind = [&](const Companion& c) { return c.references == 0 && c.rank > companion.rank; };
+        m_companions.insert(companion.rank == 0 ? m_companions.begin()
+                                                : std::find_if(m_companions.begin(), m_companions.end(), behind),
+                            companion);
+    }
+    void dropCompanion(int id, int rank) {
+        const auto found =
+            std::find_if(m_companions.begin(), m_companions.end(), [id](const Companion& c) { return c.id == id; });
+        if (--found->references == 0)
+            queueCompanion({id, found->block, 0, rank});
+    }
+    int takeCompanion(int block) {
+        const auto next = std::find_if(m_companions.begin(), m_companions.end(),
+                                       [](const Companion& c) { return c.references == 0; });
+        *next = {next->id, block, 1, 0};
+        return next->id;
+    }
+    void switchCompanion(Table& table, int block, int known) {
+        if (m_window == 0)
+            return;
+        if (!hasCompanion(known)) {
+            companionOf(block)->block = known;
+            return;
+        }
+        const auto index = table.tokens.size() / static_cast<std::size_t>(m_size) - 1;
+        ++companionOf(known)->references;
+        dropCompanion(std::exchange(table.companions[index], companionOf(known)->id), 2);
+    }
+    void forgetCompanion(int block) {
+        if (const auto found = companionOf(block); found != m_companions.end())
+            queueCompanion({found->id, -1, 0, 0});
+    }
+
     int m_size;
     const kv::EvictionPolicy& m_policy;
     kv::TurnoverClock m_clock;
     std::vector<Block> m_blocks;
+    int m_window;
     std::deque<int> m_free;
     std::map<Tokens, int> m_published; ///< whole prefix -> block that ends with it
     std::vector<Copy> m_copies;
+    std::vector<Companion> m_companions;
 };
 
 } // namespace kvscope::test
