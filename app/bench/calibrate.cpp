@@ -6,6 +6,7 @@
 
 #include "app/bench/driver.h"
 #include "app/bench/real_engine.h"
+#include "engine/model/kv_size.h"
 #include "engine/model/model_config.h"
 
 namespace kvscope::bench {
@@ -51,6 +52,10 @@ Result<ModelOnDisk> modelOnDisk(const std::string& path) {
     shape.vocab = config->vocab;
     shape.tied = config->tiedOutput;
     shape.context = config->contextLength;
+    if (model::hasWindowLayers(model::kvShape(*config)))
+        shape.note = "Some layers of " + shape.name +
+                     " look back over a window only; here they are counted as if they "
+                     "kept everything.";
     out.weightBytes = static_cast<double>(file->tensorBytes());
     return out;
 }

@@ -45,6 +45,16 @@ json allocatorJson(const api::EngineStats& stats) {
     return out;
 }
 
+/// Of the layers that look back over a window only; null = all layers keep everything.
+json windowGroupJson(const api::ModelInfo& model) {
+    if (model.windowLayers == 0)
+        return nullptr;
+    return {{"window", model.window},
+            {"layers", model.windowLayers},
+            {"total", model.windowBlocks},
+            {"bytes_per_block", model.bytesPerWindowBlock}};
+}
+
 } // namespace
 
 json answerJson(const api::Answer& answer) {
@@ -95,6 +105,7 @@ json statsJson(const api::EngineStats& stats, const api::ModelInfo& model) {
           {"block_size", s.blockSize},
           {"bytes_per_block", s.bytesPerBlock},
           {"tail_bytes", model.tailBytes},
+          {"window_group", windowGroupJson(model)},
           {"k_dtype", model.keyDtype},
           {"v_dtype", model.valueDtype},
           {"decided_by", model.poolRule},

@@ -151,6 +151,12 @@ void printPool(const api::ModelInfo& model, const api::EngineConfig& config) {
     if (model.tailBytes > 0)
         std::fprintf(stderr, ", %s for those being filled", sizeText(model.tailBytes).c_str());
     std::fprintf(stderr, "\n");
+    if (model.windowLayers > 0)
+        std::fprintf(
+            stderr,
+            "window group: %d of %d layers look back %d tokens, in %d blocks of %s, %.2f for each of the pool\n",
+            model.windowLayers, model.layers, model.window, model.windowBlocks,
+            sizeText(model.bytesPerWindowBlock).c_str(), static_cast<double>(model.windowBlocks) / model.numBlocks);
     if (config.allocator == kv::AllocatorKind::Contiguous)
         std::fprintf(stderr, "contiguous allocator, extents by %s: no prefix cache, forks copy\n",
                      kv::contiguousReserveName(config.contiguousReserve));

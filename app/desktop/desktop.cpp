@@ -246,7 +246,7 @@ void Desktop::dispatch(const api::Event& event) {
 
 void Desktop::onLoaded(const api::ModelInfo& info) {
     m_loading = false;
-    m_engineBytes = info.weightsBytes + info.tailBytes + info.bytesPerBlock * std::uint64_t(info.numBlocks);
+    m_engineBytes = info.weightsBytes + info.poolBytes();
     m_bridge.setTokenizer(info.fingerprint);
     const QFileInfo file(QString::fromStdString(info.path));
     m_settings.setValue(QStringLiteral("model/last"), file.absoluteFilePath());

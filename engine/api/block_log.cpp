@@ -91,6 +91,7 @@ void BlockLog::begin(const kv::KvCache& cache, sched::Scheduler& scheduler, cons
                {"block_size", o.blockSize},
                {"num_blocks", o.numBlocks},
                {"tail_slots", o.tailSlots},
+               {"window", o.window},
                {"prefix_caching", o.prefixCaching},
                {"eviction", kv::evictionKindName(o.eviction)},
                {"attention_per_token", o.attentionPerToken},

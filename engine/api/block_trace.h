@@ -34,6 +34,7 @@ struct TraceOptions {
     std::int32_t blockSize = 16;
     std::int32_t numBlocks = 0;
     std::int32_t tailSlots = 0; ///< quantized KV, see kv::CacheConfig
+    std::int32_t window = 0;    ///< of the window group, whose size follows from the others; 0 = there is none
     bool prefixCaching = true;
     kv::EvictionKind eviction = kv::EvictionKind::Lru;
     double attentionPerToken = 0; ///< see kv::RecomputeCost

@@ -65,10 +65,13 @@ void Engine::Impl::planLarger(const Request& request, MeasuredEvent& out) const 
     question.weightsBytes = m_info.weightsBytes;
     question.bytesPerBlock = m_info.bytesPerBlock;
     question.tailBytes = m_info.tailBytes;
+    question.bytesPerWindowBlock = m_info.bytesPerWindowBlock;
+    if (m_info.windowLayers > 0)
+        question.windowBlocks =
+            kernels::windowBlocksNeeded(m_info.window, m_info.maxSequences, stepTokens(m_config), m_info.blockSize);
     question.contextLength = m_info.contextLength;
     const std::uint64_t beside = m_parts.availableMemory();
-    const std::uint64_t alone = beside + m_info.weightsBytes + m_info.tailBytes +
-                                m_info.bytesPerBlock * static_cast<std::uint64_t>(m_info.numBlocks);
+    const std::uint64_t alone = beside + m_info.weightsBytes + m_info.poolBytes();
     for (const bool unloadFirst : {false, true})
         for (const bool ownRule : {true, false}) {
             EngineConfig config = m_config;

@@ -120,7 +120,7 @@ void Engine::Impl::flatten(const sched::StepPlan& plan) {
         if (item.samples && (m_logitOffsets.empty() || m_logitOffsets.back() != last))
             m_logitOffsets.push_back(last);
         const std::int32_t first =
-            runner.addSequence(item.tokens, item.from, item.blocks, m_logitOffsets, item.tailSlot);
+            runner.addSequence(item.tokens, item.from, item.blocks, m_logitOffsets, item.tailSlot, item.windowBlocks);
         m_firstLogitRow.push_back(first);
         m_drawRow.push_back(item.samples ? first + static_cast<std::int32_t>(m_logitOffsets.size()) - 1 : -1);
     }

@@ -16,9 +16,6 @@ namespace kvscope::api {
 
 namespace {
 
-/// Tokens of a step where the user gave no budget: enough for full speed of the matrix kernels. The step time budget
-/// keeps the actual chunk below it on slow machines.
-constexpr std::int32_t kAdaptiveCapacity = 512;
 /// Logit rows beyond one per sequence only serve scoring, and each costs vocab x 4 bytes.
 constexpr std::int32_t kLeastLogitRows = 16;
 
@@ -65,7 +62,7 @@ Error backendError(const kernels::BackendError& error) {
 
 exec::StepCapacity stepCapacity(const EngineConfig& config, const PoolPlan& plan) {
     exec::StepCapacity capacity;
-    capacity.maxTokens = config.maxBatchedTokens > 0 ? config.maxBatchedTokens : kAdaptiveCapacity;
+    capacity.maxTokens = stepTokens(config);
     capacity.maxSequences = config.maxSequences;
     capacity.maxLogitRows = std::max(config.maxSequences, kLeastLogitRows);
     const std::int64_t longest = std::min(plan.maxModelLen, plan.budget.tokens);
@@ -99,7 +96,8 @@ private:
     Result<kernels::KvLayout> layoutOf(std::int32_t numBlocks) const {
         const EngineConfig& config = m_out->config;
         return exec::kvLayout(model::kvShape(m_config),
-                              {config.kvFormat, config.blockSize, numBlocks, config.maxSequences});
+                              {config.kvFormat, config.blockSize, numBlocks, config.maxSequences, stepTokens(config),
+                               config.allocator == kv::AllocatorKind::Paged});
     }
 
     Result<void> readConfiguration(const model::ModelFile& file) {
@@ -121,6 +119,11 @@ private:
         info.kvBytesPerToken = bytesPerToken(*layout);
         info.bytesPerBlock = layout->bytesPerBlock();
         info.tailBytes = layout->bytesPerTail() * static_cast<std::uint64_t>(layout->tailSlots);
+        info.window = layout->window;
+        info.windowLayers =
+            static_cast<std::int32_t>(std::count(layout->windowLayers.begin(), layout->windowLayers.end(), true));
+        info.windowBlocks = layout->windowBlocks;
+        info.bytesPerWindowBlock = layout->bytesPerWindowBlock();
         info.keyDtype = layout->format.keyName();
         info.valueDtype = layout->format.valueName();
         info.warnings = kvWarnings(*layout, info.architecture, parameterCount(file));
@@ -148,6 +151,8 @@ private:
         question.weightsBytes = file.tensorBytes();
         question.bytesPerBlock = m_out->info.bytesPerBlock;
         question.tailBytes = m_out->info.tailBytes;
+        question.bytesPerWindowBlock = m_out->info.bytesPerWindowBlock;
+        question.windowBlocks = m_out->info.windowBlocks;
         question.contextLength = m_config.contextLength;
         question.availableBytes = m_context.availableBytes;
         auto plan = planPool(m_out->config, question);
@@ -158,6 +163,7 @@ private:
         info.maxModelLen = m_plan.maxModelLen;
         info.blockSize = m_out->config.blockSize;
         info.numBlocks = m_plan.budget.numBlocks;
+        info.windowBlocks = std::min(info.windowBlocks, info.numBlocks);
         info.poolRule = exec::kvBudgetRuleName(m_plan.budget.rule);
         info.maxSequences = m_out->config.maxSequences;
         return {};
@@ -189,6 +195,7 @@ private:
         auto layout = layoutOf(m_plan.budget.numBlocks);
         if (!layout)
             return tl::unexpected(layout.error());
+        layout->windowBlocks = m_out->info.windowBlocks;
         const auto made = m_out->backend->createKvCache(*layout);
         if (!made)
             return tl::unexpected(backendError(made.error));
@@ -216,6 +223,8 @@ private:
         cache.eviction = m_out->config.eviction;
         cache.attentionPerToken = exec::attentionPerToken(m_config);
         cache.tailSlots = m_out->config.kvFormat.quantized() ? m_out->config.maxSequences : 0;
+        cache.window = m_out->info.window;
+        cache.windowBlocks = m_out->info.windowBlocks;
         cache.keys.modelFingerprint = m_out->info.fingerprint;
         cache.keys.keyDtype = m_out->info.keyDtype;
         cache.keys.valueDtype = m_out->info.valueDtype;

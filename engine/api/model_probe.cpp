@@ -18,7 +18,8 @@ Result<ModelProbe> probeModel(const std::string& path, const EngineConfig& confi
     probe.quantization = summary->quantization;
     probe.fileBytes = summary->fileBytes;
     probe.weightsBytes = summary->weightsBytes;
-    const auto layout = exec::kvLayout(summary->kv, {config.kvFormat, config.blockSize, 1, config.maxSequences});
+    const auto layout = exec::kvLayout(summary->kv, {config.kvFormat, config.blockSize, 1, config.maxSequences,
+                                                     stepTokens(config), config.allocator == kv::AllocatorKind::Paged});
     // Of a model that this program cannot run, the size of f16 says more than nothing.
     probe.kvBytesPerToken =
         layout ? bytesPerToken(*layout)

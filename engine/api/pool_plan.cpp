@@ -8,6 +8,14 @@
 
 namespace kvscope::api {
 
+namespace {
+
+/// Tokens of a step where the user gave no budget: enough for full speed of the matrix kernels. The step time budget
+/// keeps the actual chunk below it on slow machines.
+constexpr std::int32_t kAdaptiveCapacity = 512;
+
+} // namespace
+
 std::uint64_t bytesPerToken(const kernels::KvLayout& layout) {
     const auto slots = static_cast<std::uint64_t>(layout.blockSize);
     return (layout.bytesPerBlock() + slots - 1) / slots;
@@ -16,7 +24,26 @@ std::uint64_t bytesPerToken(const kernels::KvLayout& layout) {
 void askFor(PoolQuestion& question, const kernels::KvLayout& layout) {
     question.bytesPerBlock = layout.bytesPerBlock();
     question.tailBytes = layout.bytesPerTail() * static_cast<std::uint64_t>(layout.tailSlots);
+    question.bytesPerWindowBlock = layout.bytesPerWindowBlock();
+    question.windowBlocks = layout.windowBlocks;
 }
+
+std::int32_t stepTokens(const EngineConfig& config) {
+    return config.maxBatchedTokens > 0 ? config.maxBatchedTokens : kAdaptiveCapacity;
+}
+
+namespace {
+
+exec::KvBudgetInputs sizes(const PoolQuestion& question) {
+    exec::KvBudgetInputs inputs;
+    inputs.bytesPerBlock = question.bytesPerBlock;
+    inputs.tailBytes = question.tailBytes;
+    inputs.bytesPerWindowBlock = question.bytesPerWindowBlock;
+    inputs.windowBlocks = question.windowBlocks;
+    return inputs;
+}
+
+} // namespace
 
 Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& question) {
     PoolPlan plan;
@@ -29,9 +56,7 @@ Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& questi
         return fail(ErrorCode::OutOfMemory, "The weights need " + sizeText(question.weightsBytes) + " of memory, " +
                                                 sizeText(question.availableBytes) +
                                                 " are available; close other programs or choose a smaller model.");
-    exec::KvBudgetInputs inputs;
-    inputs.bytesPerBlock = question.bytesPerBlock;
-    inputs.tailBytes = question.tailBytes;
+    exec::KvBudgetInputs inputs = sizes(question);
     inputs.blockSize = config.blockSize;
     inputs.maxModelLen = plan.maxModelLen;
     inputs.numBlocks = config.numBlocks;
@@ -46,10 +71,9 @@ Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& questi
 }
 
 std::uint64_t smallestNeed(const EngineConfig& config, const PoolQuestion& question) {
-    const std::uint64_t least = question.bytesPerBlock + question.tailBytes;
+    const std::uint64_t least = exec::kvPoolBytes(sizes(question), 1);
     if (config.numBlocks > 0)
-        return question.weightsBytes + question.tailBytes +
-               question.bytesPerBlock * static_cast<std::uint64_t>(config.numBlocks);
+        return question.weightsBytes + exec::kvPoolBytes(sizes(question), config.numBlocks);
     if (config.kvCacheMemoryBytes > 0)
         return question.weightsBytes + std::max<std::uint64_t>(least, config.kvCacheMemoryBytes);
     const double share = config.memoryUtilization.value_or(exec::kDefaultShare);

@@ -14,14 +14,18 @@ struct PoolQuestion {
     std::uint64_t weightsBytes = 0;  ///< of all tensors, as in the file
     std::uint64_t bytesPerBlock = 0; ///< sealed
     std::uint64_t tailBytes = 0;     ///< of all tail slots
+    std::uint64_t bytesPerWindowBlock = 0;
+    std::int64_t windowBlocks = 0; ///< most of them
     std::int64_t contextLength = 0;
     std::uint64_t availableBytes = 0; ///< memory before the weights are loaded
 };
 
-/// K and V of all layers, the share of scales included; rounded up.
+/// K and V of all layers that keep everything, the share of scales included; rounded up.
 std::uint64_t bytesPerToken(const kernels::KvLayout& layout);
 
-/// Both sizes of a pool from the layout it would have.
+/// Most tokens of a step.
+std::int32_t stepTokens(const EngineConfig& config);
+/// The sizes of a pool from the layout it would have.
 void askFor(PoolQuestion& question, const kernels::KvLayout& layout);
 
 struct PoolPlan {

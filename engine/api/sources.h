@@ -79,6 +79,14 @@ struct ModelInfo {
     std::uint64_t weightsBytes = 0, fileBytes = 0;
     std::uint64_t kvBytesPerToken = 0, bytesPerBlock = 0;
     std::uint64_t tailBytes = 0; ///< of the f16 blocks being filled, where the KV cache is quantized
+    /// Layers that look back over a window only are a group with blocks of its own; 0 = there is none.
+    std::int32_t windowLayers = 0, window = 0, windowBlocks = 0;
+    std::uint64_t bytesPerWindowBlock = 0;
+    /// Of all blocks and tails.
+    std::uint64_t poolBytes() const {
+        return tailBytes + bytesPerBlock * static_cast<std::uint64_t>(numBlocks) +
+               bytesPerWindowBlock * static_cast<std::uint64_t>(windowBlocks);
+    }
     /// "f16", "fp8_e4m3", "int4/rotated", ...: form of cached keys and values.
     std::string keyDtype, valueDtype;
     std::vector<std::string> warnings; ///< sentences about choices that the model takes badly

@@ -52,6 +52,7 @@ TraceOptions traceOptions(const kv::CacheConfig& cache, const sched::SchedulerCo
     o.blockSize = cache.blockSize;
     o.numBlocks = cache.numBlocks;
     o.tailSlots = cache.tailSlots;
+    o.window = cache.window;
     o.prefixCaching = cache.prefixCaching;
     o.eviction = cache.eviction;
     o.attentionPerToken = cache.attentionPerToken;

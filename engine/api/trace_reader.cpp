@@ -56,6 +56,7 @@ TraceOptions readOptions(const json& o) {
     out.blockSize = number(o, "block_size", 1, 64);
     out.numBlocks = number(o, "num_blocks", 1, kMost / 64);
     out.tailSlots = o.contains("tail_slots") ? number(o, "tail_slots", 0, kMost) : 0;
+    out.window = o.contains("window") ? number(o, "window", 0, kMost) : 0;
     out.prefixCaching = o.at("prefix_caching").get<bool>();
     out.eviction = named(o, "eviction", kv::evictionKindOf);
     out.attentionPerToken = number(o, "attention_per_token", 0.0, 1e9);

@@ -4,6 +4,7 @@
 
 #include "engine/api/block_trace.h"
 #include "engine/api/trace_collector.h"
+#include "kernels/backend.h"
 
 namespace kvscope::api {
 
@@ -12,12 +13,24 @@ namespace {
 template <class... F> struct Overloaded : F... { using F::operator()...; };
 template <class... F> Overloaded(F...) -> Overloaded<F...>;
 
-kv::CacheConfig cacheConfig(const TraceOptions& o) {
+/// The largest budget that a step was given.
+std::int32_t mostTokens(const BlockTrace& trace, const TraceOptions& options) {
+    std::int32_t most = options.tokenBudget;
+    for (const TraceEvent& event : trace.events)
+        if (const auto* budget = std::get_if<TraceBudget>(&event.what))
+            most = std::max(most, budget->tokens);
+    return most;
+}
+
+kv::CacheConfig cacheConfig(const BlockTrace& trace, const TraceOptions& o) {
     kv::CacheConfig c;
     c.numBlocks = o.numBlocks;
     c.blockSize = o.blockSize;
     c.tailSlots = o.tailSlots;
     c.allocator = o.allocator;
+    c.window = o.allocator == kv::AllocatorKind::Paged ? o.window : 0;
+    if (c.window > 0)
+        c.windowBlocks = kernels::windowBlocksNeeded(c.window, o.maxSequences, mostTokens(trace, o), o.blockSize);
     c.prefixCaching = o.prefixCaching && o.allocator == kv::AllocatorKind::Paged;
     c.eviction = o.eviction;
     c.attentionPerToken = o.attentionPerToken;
@@ -55,7 +68,7 @@ class Replay {
 public:
     Replay(const BlockTrace& recorded, const TraceOptions& options)
         : m_recorded(recorded)
-        , m_cache(cacheConfig(options))
+        , m_cache(cacheConfig(recorded, options))
         , m_collector(m_cache, m_sink)
         , m_scheduler(m_cache, schedulerConfig(options)) {
         m_scheduler.observe(&m_collector);

@@ -19,20 +19,24 @@ struct Choice {
 };
 
 Choice choose(const KvBudgetInputs& in) {
-    const auto blocksIn = [&](double bytes) {
-        const double left = bytes - static_cast<double>(in.tailBytes);
-        return left > 0 ? static_cast<std::int64_t>(left / static_cast<double>(in.bytesPerBlock)) : std::int64_t(0);
+    const auto blocksIn = [&](std::uint64_t bytes) {
+        const std::uint64_t left = bytes > in.tailBytes ? bytes - in.tailBytes : 0;
+        // Up to windowBlocks each block has one of the window group beside it, after that none.
+        const std::uint64_t pair = in.bytesPerBlock + in.bytesPerWindowBlock;
+        const auto pairs = static_cast<std::uint64_t>(in.windowBlocks);
+        return static_cast<std::int64_t>(
+            left / pair <= pairs ? left / pair : (left - pairs * in.bytesPerWindowBlock) / in.bytesPerBlock);
+    };
+    const auto part = [&](double share) {
+        return blocksIn(static_cast<std::uint64_t>(static_cast<double>(in.availableBytes) * share));
     };
     if (in.numBlocks > 0)
         return {in.numBlocks, KvBudgetRule::NumBlocks};
     if (in.cacheBytes > 0)
-        return {in.cacheBytes > in.tailBytes
-                    ? static_cast<std::int64_t>((in.cacheBytes - in.tailBytes) / in.bytesPerBlock)
-                    : 0,
-                KvBudgetRule::CacheBytes};
+        return {blocksIn(in.cacheBytes), KvBudgetRule::CacheBytes};
     if (in.share)
-        return {blocksIn(static_cast<double>(in.availableBytes) * *in.share), KvBudgetRule::Share};
-    const std::int64_t quarter = blocksIn(static_cast<double>(in.availableBytes) * kDefaultShare);
+        return {part(*in.share), KvBudgetRule::Share};
+    const std::int64_t quarter = part(kDefaultShare);
     const std::int64_t contexts = (kDefaultContexts * in.maxModelLen + in.blockSize - 1) / in.blockSize;
     return quarter < contexts ? Choice{quarter, KvBudgetRule::QuarterShare}
                               : Choice{contexts, KvBudgetRule::EightContexts};
@@ -56,6 +60,11 @@ const char* kvBudgetRuleName(KvBudgetRule rule) {
     return "";
 }
 
+std::uint64_t kvPoolBytes(const KvBudgetInputs& in, std::int64_t blocks) {
+    return in.bytesPerBlock * static_cast<std::uint64_t>(blocks) + in.tailBytes +
+           in.bytesPerWindowBlock * static_cast<std::uint64_t>(std::min(blocks, in.windowBlocks));
+}
+
 Result<KvBudget> planKvBudget(const KvBudgetInputs& in) {
     if (in.bytesPerBlock == 0 || in.blockSize <= 0 || in.maxModelLen <= 0)
         return fail(ErrorCode::InvalidArgument,
@@ -77,7 +86,7 @@ Result<KvBudget> planKvBudget(const KvBudgetInputs& in) {
                     "At most " + countText(mostBlocks) + " blocks of this size can be addressed; ask for fewer.");
     KvBudget out;
     out.numBlocks = static_cast<std::int32_t>(choice.blocks);
-    out.bytes = in.bytesPerBlock * static_cast<std::uint64_t>(choice.blocks) + in.tailBytes;
+    out.bytes = kvPoolBytes(in, choice.blocks);
     out.tokens = choice.blocks * in.blockSize;
     out.rule = choice.rule;
     if (out.bytes > in.availableBytes)

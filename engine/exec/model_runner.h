@@ -25,8 +25,8 @@ public:
     /// See StepInputBuffers::addSequence; returns the sequence's first logit row.
     std::int32_t addSequence(std::span<const TokenId> tokens, std::int64_t firstPosition,
                              std::span<const BlockId> table, std::span<const std::int32_t> logitOffsets,
-                             std::int32_t tailSlot) {
-        return m_inputs.addSequence(tokens, firstPosition, table, logitOffsets, tailSlot);
+                             std::int32_t tailSlot, std::span<const BlockId> windowTable) {
+        return m_inputs.addSequence(tokens, firstPosition, table, logitOffsets, tailSlot, windowTable);
     }
 
     kernels::StepStatus compute() {

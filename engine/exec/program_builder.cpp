@@ -41,7 +41,8 @@ Result<kernels::Program> buildProgram(const model::ModelConfig& config, const We
 
 Result<kernels::KvLayout> kvLayout(const model::KvShape& shape, const KvChoice& choice) {
     for (const model::KvLayerShape& layer : shape)
-        if (layer != shape.front())
+        if (layer.kvHeads != shape.front().kvHeads || layer.headDimK != shape.front().headDimK ||
+            layer.headDimV != shape.front().headDimV)
             return fail(ErrorCode::Unsupported, "The layers of this model differ in their number of key/value heads, "
                                                 "which is not supported yet. Choose another model.");
     kernels::KvLayout layout;
@@ -55,6 +56,14 @@ Result<kernels::KvLayout> kvLayout(const model::KvShape& shape, const KvChoice& 
     layout.numBlocks = choice.numBlocks;
     layout.format = choice.format;
     layout.tailSlots = choice.format.quantized() ? choice.maxSequences : 0;
+    if (choice.windowGroup && model::hasWindowLayers(shape)) {
+        for (const model::KvLayerShape& layer : shape) {
+            layout.windowLayers.push_back(layer.window > 0);
+            layout.window = std::max(layout.window, static_cast<std::int32_t>(layer.window));
+        }
+        layout.windowBlocks =
+            kernels::windowBlocksNeeded(layout.window, choice.maxSequences, choice.stepTokens, choice.blockSize);
+    }
     if (std::string wrong = kernels::checkKvFormat(layout); !wrong.empty())
         return fail(ErrorCode::InvalidArgument, std::move(wrong));
     return layout;

@@ -43,15 +43,18 @@ struct KvChoice {
     std::int32_t blockSize = 16;
     std::int32_t numBlocks = 1;
     std::int32_t maxSequences = 1; ///< with a quantized format each needs a tail slot
+    std::int32_t stepTokens = 1;   ///< most of a step
+    bool windowGroup = true;       ///< layers with a window keep that only; false: all layers keep everything
 };
 
-/// Layout of the KV cache of a model. Fails where its layers differ in a way that one KV group cannot hold, and where
-/// the model cannot have this format.
+/// Layout of the KV cache of a model. Its window group has as many blocks as it may ever need; more than `numBlocks`
+/// are never used. Fails where its layers differ in a way that one KV group cannot hold, and where the model cannot
+/// have this format.
 Result<kernels::KvLayout> kvLayout(const model::KvShape& shape, const KvChoice& choice);
 
 /// What attending to one earlier token costs, relative to everything else that is computed for a token: multiplications
-/// of attention over those of the matrices of all layers (the output matrix left out, as prompts hardly need it). Layers
-/// with a window count for nothing: beyond it one token more costs them nothing.
+/// of attention over those of the matrices of all layers (the output matrix left out, as prompts hardly need it).
+/// Layers with a window count for nothing: beyond it one token more costs them nothing.
 double attentionPerToken(const model::ModelConfig& config);
 
 // engine/exec/llama.cpp: llama 1 to 3 and its kin

@@ -23,12 +23,13 @@ StepInputBuffers::StepInputBuffers(const kernels::Program& capacities, std::int3
     m_logitRows.reserve(static_cast<std::size_t>(capacities.maxLogitRows));
     m_copies.reserve(sequences);
     m_tailSlots.reserve(sequences);
+    m_windowTables.reserve(static_cast<std::size_t>(capacities.maxTableEntries));
     clear();
 }
 
 void StepInputBuffers::clear() {
     for (auto* v : {&m_tokenIds, &m_positions, &m_slotMapping, &m_cuQueryLens, &m_sequenceLengths, &m_blockTables,
-                    &m_tableStarts, &m_logitRows, &m_tailSlots})
+                    &m_tableStarts, &m_logitRows, &m_tailSlots, &m_windowTables})
         v->clear();
     m_copies.clear();
     m_cuQueryLens.push_back(0);
@@ -37,12 +38,13 @@ void StepInputBuffers::clear() {
 
 std::int32_t StepInputBuffers::addSequence(std::span<const TokenId> tokens, std::int64_t firstPosition,
                                            std::span<const BlockId> table, std::span<const std::int32_t> logitOffsets,
-                                           std::int32_t tailSlot) {
+                                           std::int32_t tailSlot, std::span<const BlockId> windowTable) {
     const auto count = static_cast<std::int32_t>(tokens.size());
     const std::int64_t length = firstPosition + count;
     const auto entries = static_cast<std::size_t>((length + m_blockSize - 1) / m_blockSize);
     KV_CHECK(count > 0, "A sequence entered a step without tokens");
     KV_CHECK(entries <= table.size(), "A block table does not cover the tokens of its sequence");
+    KV_CHECK(windowTable.empty() || entries <= windowTable.size(), "A window table is shorter than its block table");
     const auto logitRows = static_cast<std::int32_t>(logitOffsets.size());
     KV_CHECK(logitRows == 0 || (logitOffsets.front() >= 0 && logitOffsets.back() < count),
              "Logits were asked for outside the tokens of the step");
@@ -62,6 +64,8 @@ std::int32_t StepInputBuffers::addSequence(std::span<const TokenId> tokens, std:
     }
     for (std::size_t i = 0; i < entries; ++i)
         m_blockTables.push_back(table[i].value());
+    for (std::size_t i = 0; !windowTable.empty() && i < entries; ++i)
+        m_windowTables.push_back(windowTable[i].value());
     m_cuQueryLens.push_back(firstRow + count);
     m_tableStarts.push_back(static_cast<std::int32_t>(m_blockTables.size()));
     m_sequenceLengths.push_back(static_cast<std::int32_t>(length));
@@ -86,6 +90,7 @@ kernels::StepInputs StepInputBuffers::view() const {
     in.sequenceLengths = m_sequenceLengths;
     in.blockTables = m_blockTables;
     in.tableStarts = m_tableStarts;
+    in.windowTables = m_windowTables;
     in.logitRows = m_logitRows;
     in.copies = m_copies;
     in.tailSlots = m_tailSlots;

@@ -166,6 +166,11 @@ Result<std::string> inspectJson(const std::string& path) {
     out["context_length"] = orNull(summary->contextLength);
     out["vocab"] = orNull(summary->vocab);
     out["kv_bytes_per_token"] = std::move(kv);
+    if (hasWindowLayers(summary->kv)) { // they keep so many tokens, whatever the length: their bytes are not above
+        const auto local = [](const KvLayerShape& layer) { return layer.window > 0; };
+        out["window"] = {{"layers", std::count_if(summary->kv.begin(), summary->kv.end(), local)},
+                         {"tokens", std::find_if(summary->kv.begin(), summary->kv.end(), local)->window}};
+    }
     out["tensors"] = std::move(tensors);
     out["quantization"] = summary->quantization;
     out["weights_bytes"] = summary->weightsBytes;

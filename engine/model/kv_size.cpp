@@ -36,12 +36,32 @@ std::vector<std::int64_t> perLayer(const GgufMetadata& metadata, const std::stri
     return sane ? *all : std::vector<std::int64_t>();
 }
 
+/// Of gemma3; what other architectures mean by these keys is not known here.
+void addWindows(const GgufMetadata& metadata, const std::string& prefix, KvShape& shape) {
+    const auto window = sizeAt(metadata, prefix + "attention.sliding_window");
+    if (prefix != "gemma3." || !window)
+        return;
+    const GgufValue* pattern = metadata.find(prefix + "attention.sliding_window_pattern");
+    const auto flags = pattern ? pattern->asBools() : std::nullopt;
+    const std::int64_t period = pattern ? pattern->asInteger().value_or(0) : kGemma3Period;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        const bool local =
+            flags ? i < flags->size() && (*flags)[i] : period > 0 && (static_cast<std::int64_t>(i) + 1) % period != 0;
+        shape[i].window = local ? *window : 0;
+    }
+}
+
 } // namespace
+
+bool hasWindowLayers(const KvShape& shape) {
+    const auto local = [](const KvLayerShape& layer) { return layer.window > 0; };
+    return std::any_of(shape.begin(), shape.end(), local) && !std::all_of(shape.begin(), shape.end(), local);
+}
 
 KvShape kvShape(const ModelConfig& config) {
     KvShape shape;
     for (const LayerConfig& layer : config.layers)
-        shape.push_back({layer.kvHeads, config.headDimK, config.headDimV});
+        shape.push_back({layer.kvHeads, config.headDimK, config.headDimV, layer.window});
     return shape;
 }
 
@@ -55,7 +75,7 @@ KvShape kvShapeFromMetadata(const GgufMetadata& metadata) {
     const auto latent = sizeAt(metadata, prefix + "attention.kv_lora_rank");
     const auto rotated = sizeAt(metadata, prefix + "rope.dimension_count");
     if (latent && rotated)
-        return KvShape(static_cast<std::size_t>(*layers), {1, *latent + *rotated, 0});
+        return KvShape(static_cast<std::size_t>(*layers), {1, *latent + *rotated, 0, 0});
 
     const auto heads = perLayer(metadata, prefix + "attention.head_count", *layers);
     auto kvHeads = perLayer(metadata, prefix + "attention.head_count_kv", *layers);
@@ -70,7 +90,8 @@ KvShape kvShapeFromMetadata(const GgufMetadata& metadata) {
         return {};
     KvShape shape;
     for (std::int64_t count : kvHeads)
-        shape.push_back({count, headDimK, headDimV});
+        shape.push_back({count, headDimK, headDimV, 0});
+    addWindows(metadata, prefix, shape);
     return shape;
 }
 
@@ -78,7 +99,10 @@ std::optional<std::uint64_t> kvBytesPerToken(const KvShape& shape, TensorType k,
     if (shape.empty())
         return std::nullopt;
     std::uint64_t total = 0;
+    const bool skipsWindows = hasWindowLayers(shape);
     for (const KvLayerShape& layer : shape) {
+        if (skipsWindows && layer.window > 0)
+            continue;
         const auto keyBytes = rowBytes(layer.headDimK, k);
         const auto valueBytes = rowBytes(layer.headDimV, v);
         if (!keyBytes || !valueBytes || layer.kvHeads < 0)

@@ -28,6 +28,9 @@ struct RopeConfig {
     std::vector<float> freqFactors; ///< (dims/2), tensor rope_freqs.weight (Llama 3.1); empty = all 1
 };
 
+/// Every so many layers of gemma3 one is global, where the file does not say it.
+inline constexpr std::int64_t kGemma3Period = 6;
+
 /// A model that this program can run, fully validated: every size is positive and consistent with every tensor, and
 /// every tensor the architecture needs is present in a type that is built.
 struct ModelConfig {

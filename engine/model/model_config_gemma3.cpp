@@ -8,12 +8,11 @@
 namespace kvscope::model {
 namespace {
 
-constexpr std::int64_t kPeriod = 6; ///< of local and global layers where the file does not say it
 constexpr double kLocalBase = 10000.0;
 
 void readWindows(ConfigReader& reader, ModelConfig& config) {
     const std::int64_t window = reader.required("attention.sliding_window", kContext);
-    const auto local = reader.layerPattern("attention.sliding_window_pattern", config.layerCount(), kPeriod);
+    const auto local = reader.layerPattern("attention.sliding_window_pattern", config.layerCount(), kGemma3Period);
     if (reader.failed())
         return;
     for (std::size_t i = 0; i < config.layers.size(); ++i)

@@ -183,6 +183,8 @@ void Scheduler::addItem(Sequence& sequence, std::int64_t count) {
     item.tokens =
         std::span(sequence.tokens).subspan(static_cast<std::size_t>(item.from), static_cast<std::size_t>(count));
     item.blocks = sequence.table.blocks().first(static_cast<std::size_t>(m_cache.blocksFor(item.to)));
+    if (m_cache.window() != nullptr)
+        item.windowBlocks = sequence.table.windowBlocks().first(item.blocks.size());
     item.tailSlot = sequence.table.tailSlot();
     item.samples = item.to == sequence.known();
     item.drawIndex = sequence.generated();

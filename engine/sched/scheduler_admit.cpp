@@ -32,8 +32,12 @@ void Scheduler::admitWaiting(Nanos now) {
         if (outcome == Admitted::NotNow)
             break;
         next = m_queue.erase(next);
-        if (outcome == Admitted::Yes)
-            addItem(sequence, chunkOf(sequence));
+        if (outcome != Admitted::Yes)
+            continue;
+        // The pool's blocks are there for the whole prompt, those of a window group only as far as it is read.
+        const std::int64_t count = chunkOf(sequence);
+        if (makeRoom(sequence, sequence.computed + count, now))
+            addItem(sequence, count);
     }
     explainWaiting();
 }

@@ -96,8 +96,10 @@ void Scheduler::end(Sequence& sequence, EndReason reason, Nanos now, std::int64_
     if (sequence.spec.retain && sequence.table &&
         m_cache.hasTails()) // forks share whole blocks only; the tail slot is for who runs
         m_cache.truncate(sequence.table, sequence.table.tokens() / m_cache.blockSize() * m_cache.blockSize());
-    if (sequence.spec.retain && sequence.table.tokens() > 0)
+    if (sequence.spec.retain && sequence.table.tokens() > 0) {
+        m_cache.rest(sequence.table);
         m_retained.push_back({sequence.id, std::move(sequence.tokens), std::move(sequence.table)});
+    }
     m_sequences.erase(ended.id); // releases the table
     ended.blocksAvailableAfter = m_cache.available();
     ended.blocksCachedAfter =

@@ -19,9 +19,11 @@ struct StepItem {
     std::int64_t to = 0;
     std::span<const TokenId> tokens; ///< (to - from)
     std::span<const BlockId> blocks; ///< (ceil(to / blockSize)): its block table
-    std::int32_t tailSlot = -1;      ///< where its block being filled lies; -1 = blocks keep their form
-    bool samples = false;            ///< everything known is computed after this step: draw the next token
-    std::int64_t drawIndex = 0;      ///< index in the answer of the token to draw
+    /// With a window group: the blocks that its layers read and write, (as `blocks`), invalid where none is needed.
+    std::span<const BlockId> windowBlocks;
+    std::int32_t tailSlot = -1; ///< where its block being filled lies; -1 = blocks keep their form
+    bool samples = false;       ///< everything known is computed after this step: draw the next token
+    std::int64_t drawIndex = 0; ///< index in the answer of the token to draw
 };
 
 /// What one step does. Spans are valid until the plan is completed or abandoned.

@@ -27,7 +27,7 @@ constexpr TokenId kVocabulary = 4096;
 /// What the runs together went through, so that a test that never preempts or forks cannot pass unnoticed.
 struct Seen {
     unsigned long long ended = 0, preemptions = 0, copies = 0, hits = 0, aborted = 0, evictions = 0, maxPreemptions = 0,
-                       refused = 0;
+                       refused = 0, windowEvictions = 0;
     std::set<EndReason> reasons;
 };
 
@@ -35,6 +35,7 @@ class World {
 public:
     World(const kv::CacheConfig& cache, SchedulerConfig config, Seen& seen)
         : m_seen(seen)
+        , m_mostTokens(cache.window > 0 ? config.tokenBudget : 40) // the window group is made for steps of so many
         , m_tailSlots(cache.tailSlots)
         , m_cache(cache)
         , m_scheduler(m_cache, config)
@@ -49,7 +50,7 @@ public:
         case 3:
             return cancelAny(o);
         case 4:
-            return m_scheduler.setTokenBudget(1 + o.a % 40);
+            return m_scheduler.setTokenBudget(1 + o.a % m_mostTokens);
         case 5:
             if (o.a % 8 == 0)
                 m_scheduler.releasePins();
@@ -79,6 +80,7 @@ public:
         RC_ASSERT(m_cache.freeTailSlots() == m_tailSlots);
         m_seen.copies += m_cache.counters().copies;
         m_seen.evictions += m_cache.counters().totalEvictions();
+        m_seen.windowEvictions += m_cache.window() != nullptr ? m_cache.window()->evictions() : 0;
         m_seen.preemptions += m_scheduler.counters().preemptions;
         m_seen.hits += m_scheduler.counters().prefixHitTokens;
         m_seen.refused += m_scheduler.counters().refused;
@@ -196,6 +198,7 @@ private:
     }
 
     Seen& m_seen;
+    std::int32_t m_mostTokens;
     std::int32_t m_tailSlots;
     kv::KvCache m_cache;
     Scheduler m_scheduler;
@@ -237,6 +240,19 @@ private slots:
         allReasonsSeen(seen);
     }
 
+    /// The group is just as large as its formula says, and never short (the cache would throw).
+    void theSameWithAWindowGroup() {
+        Seen seen;
+        runAll(kRuns / 2, seen, [] {
+            kv::CacheConfig cache = cacheConfig(kBlocks, kBlockSize);
+            cache.window = *rc::gen::inRange(1, 24);
+            return cache;
+        });
+        QVERIFY(seen.windowEvictions > 300 && seen.preemptions > 20 && seen.hits > 300 && seen.copies == 0);
+        QVERIFY(seen.aborted > 500 && seen.ended > 1500);
+        allReasonsSeen(seen);
+    }
+
 private:
     static void allReasonsSeen(const Seen& seen) {
         for (const EndReason reason : {EndReason::Stopped, EndReason::MaxTokens, EndReason::MaxLength,
@@ -258,6 +274,11 @@ private:
             config.reserve = *rc::gen::element(kv::ContiguousReserve::Request, kv::ContiguousReserve::Request,
                                                kv::ContiguousReserve::Model);
             kv::CacheConfig cache = makeConfig();
+            if (cache.window > 0) {
+                config.tokenBudget = *rc::gen::inRange(1, 20);
+                const int places = cache.window + config.tokenBudget;
+                cache.windowBlocks = config.maxSequences * ((places + kBlockSize - 1) / kBlockSize + 1);
+            }
             // Blocks that keep their form; a tail slot for each that runs; fewer, so that some have to wait for one.
             cache.tailSlots = *rc::gen::element(0, 0, config.maxSequences, std::max(1, config.maxSequences - 2));
             const std::vector<Operation> list = *operations(kOperationsPerRun);
@@ -267,9 +288,9 @@ private:
             world.drain();
         }));
         qInfo("ended %llu, preemptions %llu (at most %llu each), copies %llu, evictions %llu, hit tokens %llu, aborted "
-              "%llu, refused %llu",
+              "%llu, refused %llu, from the window group %llu",
               seen.ended, seen.preemptions, seen.maxPreemptions, seen.copies, seen.evictions, seen.hits, seen.aborted,
-              seen.refused);
+              seen.refused, seen.windowEvictions);
     }
 };
 

@@ -59,6 +59,22 @@ private slots:
         QCOMPARE(planKvBudget(in)->rule, KvBudgetRule::QuarterShare);
     }
 
+    void budgetCountsTheWindowGroupBesideTheBlocks() {
+        KvBudgetInputs in = inputs();
+        in.bytesPerWindowBlock = 4'000;
+        in.windowBlocks = 10;
+        in.cacheBytes = 100'000; // 5 x 20,000
+        QCOMPARE(planKvBudget(in)->numBlocks, 5);
+        QCOMPARE(planKvBudget(in)->bytes, std::uint64_t(100'000));
+        in.cacheBytes = 231'999; // 10 x 20,000 and 1 x 16,000, and nearly another
+        QCOMPARE(planKvBudget(in)->numBlocks, 11);
+        QCOMPARE(planKvBudget(in)->bytes, std::uint64_t(216'000));
+        in.cacheBytes = 232'000;
+        QCOMPARE(planKvBudget(in)->numBlocks, 12);
+        in.numBlocks = 3;
+        QCOMPARE(planKvBudget(in)->bytes, std::uint64_t(60'000));
+    }
+
     void budgetRefusesWhatCannotBe() {
         KvBudgetInputs in = inputs();
         in.cacheBytes = 15'999; // one byte less than a block
@@ -111,6 +127,25 @@ private slots:
         QCOMPARE(buffers.tokens(), 0);
         QCOMPARE(buffers.addSequence(a, 0, table({0}), all), 0);
         QCOMPARE(list(buffers.view().logitRows), (std::vector{0, 1, 2}));
+    }
+
+    void stepInputsCarryTheTablesOfTheWindowGroup() {
+        kernels::Program program;
+        program.maxTokens = 8;
+        program.maxSequences = 2;
+        program.maxLogitRows = 4;
+        program.maxTableEntries = 8;
+        StepInputBuffers buffers(program, 8);
+        const TokenId a[] = {10, 11, 12};
+        const TokenId b[] = {20};
+        const std::int32_t last[] = {2}, only[] = {0};
+        buffers.addSequence(a, 14, table({5, 2, 9}), last, -1, table({-1, 0, 3}));
+        buffers.addSequence(b, 0, table({7, 1}), only, -1, table({2, 4}));
+        QCOMPARE(list(buffers.view().blockTables), (std::vector{5, 2, 9, 7}));
+        QCOMPARE(list(buffers.view().windowTables), (std::vector{-1, 0, 3, 2})); // entry for entry
+        buffers.clear();
+        QVERIFY(buffers.view().windowTables.empty());
+        QVERIFY_EXCEPTION_THROWN(buffers.addSequence(a, 6, table({5, 2}), last, -1, table({3})), BrokenInvariant);
     }
 
     void stepInputsRefuseBrokenTablesAndOverflow() {

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "engine/api/block_log.h"
+#include "kernels/backend.h"
 #include "tests/support/kv_harness.h"
 #include "tests/support/simulated_model.h"
 #include "tests/support/temp_dir.h"
@@ -36,6 +37,11 @@ public:
         sched::SchedulerConfig config;
         config.tokenBudget = between(4, 60);
         config.maxSequences = between(1, 6);
+        if (seed % 5 == 3) {
+            config.tokenBudget = 60; // the most that it becomes
+            cache.window = between(1, 20);
+            cache.windowBlocks = kernels::windowBlocksNeeded(cache.window, config.maxSequences, config.tokenBudget, 8);
+        }
         config.maxLength = oneIn(3) ? 60 : 0;
         config.watermark = oneIn(2) ? 0.1 : 0.0;
         config.reserve = kv::ContiguousReserve::Request;

@@ -327,6 +327,11 @@ private slots:
         QCOMPARE(bytes(28, 8, 128, f16, f16), std::uint64_t(114'688)); // Qwen3-0.6B
         // Latent attention: 576 values a layer (V2-Lite, 27 layers), nothing for V.
         QCOMPARE(*kvBytesPerToken(KvShape(27, KvLayerShape{1, 576, 0}), f16, f16), std::uint64_t(31'104));
+        QCOMPARE(*kvBytesPerToken(KvShape(61, KvLayerShape{1, 576, 0}), f16, f16), std::uint64_t(70'272));
+        KvShape gemma(18, KvLayerShape{1, 256, 256, 512}); // of 270 million parameters: every sixth keeps everything
+        gemma[5].window = gemma[11].window = gemma[17].window = 0;
+        QCOMPARE(*kvBytesPerToken(gemma, f16, f16), std::uint64_t(3'072));
+        QCOMPARE(*kvBytesPerToken(KvShape(18, KvLayerShape{1, 256, 256, 512}), f16, f16), std::uint64_t(18'432));
         QVERIFY(!kvBytesPerToken(KvShape(2, KvLayerShape{1, 40, 40}), q8, q8)); // 40 is no multiple of 32
         QVERIFY(!kvBytesPerToken({}, f16, f16));
     }

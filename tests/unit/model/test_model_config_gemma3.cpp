@@ -3,6 +3,7 @@
 // What makes a gemma3 file one: windows and their pattern, two rope bases, norms; and what is refused, in which words.
 #include <QTest>
 
+#include "engine/model/kv_size.h"
 #include "engine/model/model_config.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/temp_dir.h"
@@ -131,6 +132,17 @@ private slots:
         GgufWriter listed = gemma3();
         QCOMPARE(windows(*read(listed.booleans("gemma3.attention.sliding_window_pattern", {0, 1, 1, 0, 1, 0, 0}))),
                  (std::vector<int>{0, 16, 16, 0, 16, 0, 0}));
+    }
+
+    void theMetadataAloneSaysTheSame() {
+        GgufWriter listed = gemma3();
+        listed.booleans("gemma3.attention.sliding_window_pattern", {0, 1, 1, 0, 1, 0, 0});
+        GgufWriter third = gemma3();
+        third.u32("gemma3.attention.sliding_window_pattern", 3);
+        for (const GgufWriter& writer : {gemma3(), listed, third}) {
+            const auto config = read(writer);
+            QVERIFY(kvShapeFromMetadata(ModelFile::open(m_folder.file("gemma3.gguf"))->metadata()) == kvShape(*config));
+        }
     }
 
     void flawIsRefusedByName_data() {
