@@ -38,7 +38,7 @@ public:
     Model(const Shape& shape, std::int32_t maxTokens, std::int32_t maxLength) : m_shape(shape) {
         m_backend = std::move(*makeCpuBackend(gOptions).value);
         const std::int32_t blocks = maxLength / kBlock + 1;
-        KvLayout kv{shape.layers, shape.kvHeads, shape.headDim, shape.headDim, kBlock, blocks, gFormat, 0};
+        KvLayout kv{shape.layers, shape.kvHeads, shape.headDim, shape.headDim, kBlock, blocks, gFormat, 0, {}};
         if (gFormat.quantized())
             kv.tailSlots = 64;
         m_kvBytes = static_cast<double>(kv.bytesPerBlock()) / kBlock;
@@ -57,15 +57,38 @@ public:
         p.ops.emplace_back(EmbedOp{embedding, 1.0f});
         const std::int32_t q = shape.heads * shape.headDim, k = shape.kvHeads * shape.headDim;
         for (std::int32_t i = 0; i < shape.layers; ++i) {
-            p.ops.emplace_back(QkvOp{i, vector(), 1e-5f, matrix(q, shape.hidden, shape.type),
-                                     matrix(k, shape.hidden, shape.type), matrix(k, shape.hidden, shape.type),
-                                     WeightId{}, WeightId{}, WeightId{}, shape.heads, shape.kvHeads, shape.headDim,
-                                     shape.headDim, 0});
-            p.ops.emplace_back(AttentionOp{i, 0.125f, matrix(shape.hidden, q, shape.type), shape.heads, shape.kvHeads,
-                                           shape.headDim, shape.headDim});
-            p.ops.emplace_back(MlpOp{vector(), 1e-5f, matrix(shape.ff, shape.hidden, shape.type),
+            p.ops.emplace_back(QkvOp{i,
+                                     vector(),
+                                     1e-5f,
+                                     matrix(q, shape.hidden, shape.type),
+                                     matrix(k, shape.hidden, shape.type),
+                                     matrix(k, shape.hidden, shape.type),
+                                     WeightId{},
+                                     WeightId{},
+                                     WeightId{},
+                                     shape.heads,
+                                     shape.kvHeads,
+                                     shape.headDim,
+                                     shape.headDim,
+                                     0,
+                                     {},
+                                     {}});
+            p.ops.emplace_back(AttentionOp{i,
+                                           0.125f,
+                                           matrix(shape.hidden, q, shape.type),
+                                           shape.heads,
+                                           shape.kvHeads,
+                                           shape.headDim,
+                                           shape.headDim,
+                                           0,
+                                           {}});
+            p.ops.emplace_back(MlpOp{vector(),
+                                     1e-5f,
                                      matrix(shape.ff, shape.hidden, shape.type),
-                                     matrix(shape.hidden, shape.ff, shape.type), Activation::Silu});
+                                     matrix(shape.ff, shape.hidden, shape.type),
+                                     matrix(shape.hidden, shape.ff, shape.type),
+                                     Activation::Silu,
+                                     {}});
         }
         p.ops.emplace_back(LogitsOp{vector(), 1e-5f, embedding});
         if (const auto set = m_backend->setProgram(p); !set)
@@ -245,7 +268,7 @@ BENCHMARK_CAPTURE(matmul, Q8_0, DType::Q8_0)->Arg(1)->Arg(64);
 /// Attention of one KV head with three query heads on one thread: `tokens` tokens that end at `depth`.
 void attention(benchmark::State& state) {
     const std::int64_t tokens = state.range(0), depth = state.range(1);
-    KvLayout layout{1, 1, 64, 64, 32, static_cast<std::int32_t>(depth / 32 + 1), gFormat, 0};
+    KvLayout layout{1, 1, 64, 64, 32, static_cast<std::int32_t>(depth / 32 + 1), gFormat, 0, {}};
     Arena arena;
     KvAccess kv;
     kv.blockSize = layout.blockSize;
