@@ -25,7 +25,7 @@ namespace kvscope::api {
 
 inline constexpr const char* kTraceFormat = "kvscope-blocks";
 inline constexpr int kTraceVersionMajor = 1; ///< a newer one is refused by name; unknown fields and records are ignored
-inline constexpr int kTraceVersionMinor = 0;
+inline constexpr int kTraceVersionMinor = 1; ///< 1: windows
 
 /// The options that decide who hits and who is evicted.
 struct TraceOptions {

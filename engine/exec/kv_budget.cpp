@@ -75,7 +75,10 @@ Result<KvBudget> planKvBudget(const KvBudgetInputs& in) {
     if (choice.blocks < 1) {
         const std::string tails =
             in.tailBytes > 0 ? " beside " + sizeText(in.tailBytes) + " for the blocks being filled" : std::string();
-        return fail(ErrorCode::OutOfMemory, "Not even one KV block of " + sizeText(in.bytesPerBlock) + tails +
+        const std::string window = in.windowBlocks > 0 ? " and its " + sizeText(in.bytesPerWindowBlock) +
+                                                             " in the layers that look back over a window"
+                                                       : std::string();
+        return fail(ErrorCode::OutOfMemory, "Not even one KV block of " + sizeText(in.bytesPerBlock) + window + tails +
                                                 " fits by the rule '" + kvBudgetRuleName(choice.rule) +
                                                 "'; give the cache more memory or use a smaller block size.");
     }

@@ -46,6 +46,11 @@ void readGemma3Config(ConfigReader& reader, ModelConfig& config) {
     readSizes(reader, config);
     if (reader.failed())
         return;
+    for (const LayerConfig& layer : config.layers)
+        if (config.hidden < layer.heads) // scores of the largest model are divided by the root of their ratio
+            return reader.failCorrupt("a layer has " + std::to_string(layer.heads) +
+                                      " attention heads, more than the " + std::to_string(config.hidden) +
+                                      " values of 'gemma3.embedding_length'");
     readRope(reader, config);
     readWindows(reader, config);
     readVocab(reader, config);

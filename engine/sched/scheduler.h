@@ -11,7 +11,7 @@
 // A running sequence without room for its next token preempts the youngest one, which gives its blocks up and is
 // computed again later. The oldest sequence is never preempted for another, and a preempted one re-enters only when its
 // whole length and one more block fit, so there is always progress. One that was preempted twice re-enters only when
-// all that run can be written to their ends beside it (GrowthOutlook), so there is never thrash.
+// all that run can be written to their ends beside it (GrowthOutlook), so that it is not preempted again and again.
 //
 // Knows token ids and blocks, no text, no kernels. Thread: the engine thread.
 #pragma once

@@ -13,6 +13,11 @@ namespace {
 
 constexpr std::int32_t kPatience = 2; ///< preemptions after which nothing is left to luck
 
+std::int64_t commonBlocks(const std::vector<TokenId>& a, const std::vector<TokenId>& b, std::int32_t blockSize) {
+    const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+    return (differ - a.begin()) / blockSize;
+}
+
 } // namespace
 
 /// In the order of the policy nobody overtakes the one that waits for blocks; only a fork whose source is still reading
@@ -114,14 +119,17 @@ std::int32_t Scheduler::roomToStay(const Sequence& sequence) const {
             steps = std::min(steps, m_config.maxLength - member.known());
         toRead += member.uncomputed() > 1 ? member.uncomputed() : 0;
         outlook.add({member.known(), std::max<std::int64_t>(1, steps),
-                     member.uncomputed() > 1 ? (toRead - 1) / readABudget : 0, blocks, own});
+                     member.uncomputed() > 1 ? (toRead - 1) / readABudget : 0, blocks, std::max<std::int64_t>(0, own)});
     };
+    std::int64_t mostInCommon = 0; // blocks that it will have in common with one that runs: the end of one frees none
     for (const Sequence* running : m_running) {
         const auto blocks = static_cast<std::int64_t>(running->table.blocks().size());
-        add(*running, blocks, blocks - m_cache.sharedBlocks(running->table));
+        const std::int64_t inCommon = commonBlocks(running->tokens, sequence.tokens, m_cache.blockSize());
+        mostInCommon = std::max(mostInCommon, inCommon);
+        add(*running, blocks, blocks - std::max<std::int64_t>(inCommon, m_cache.sharedBlocks(running->table)));
     }
     const std::int64_t own = m_cache.blocksFor(sequence.known());
-    add(sequence, own, own);
+    add(sequence, own, own - mostInCommon);
     return static_cast<std::int32_t>(std::clamp<std::int64_t>(outlook.most(), 1, m_cache.numBlocks()));
 }
 

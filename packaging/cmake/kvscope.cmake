@@ -35,7 +35,8 @@ endif()
 target_link_libraries(kvscope_options INTERFACE Threads::Threads)
 
 # Two thirds of the time of compiling a file here go into reading Qt's and the library's headers, so the presets that are
-# built whole in CI read them once (KVSCOPE_PCH). The others do without, so that a file which forgot an include is found.
+# built whole in CI read them once (KVSCOPE_PCH). The others do without, so that a file which forgot an include is found:
+# by tsan in CI for what has no window, by dev and tidy for the rest.
 # kvscope_precompile(NAME [LIBS libs] [OPTIONS options] HEADERS ...): a target that does nothing but carry such headers. Who
 # uses it has the same options and definitions.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

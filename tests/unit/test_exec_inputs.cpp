@@ -79,6 +79,14 @@ private slots:
         KvBudgetInputs in = inputs();
         in.cacheBytes = 15'999; // one byte less than a block
         QCOMPARE(planKvBudget(in).error().code, ErrorCode::OutOfMemory);
+        in.cacheBytes = 17'000; // a block, but not with what its window layers need
+        in.windowBlocks = 4;
+        in.bytesPerWindowBlock = 2048;
+        QCOMPARE(planKvBudget(in).error().code, ErrorCode::OutOfMemory);
+        const std::string sentence = planKvBudget(in).error().message;
+        QVERIFY2(sentence.find("in the layers that look back over a window") != std::string::npos, sentence.c_str());
+        in.windowBlocks = 0;
+        in.bytesPerWindowBlock = 0;
         in.cacheBytes = 0;
         in.numBlocks = 10'000; // 160 MB of 100 MB
         QCOMPARE(planKvBudget(in).error().code, ErrorCode::OutOfMemory);

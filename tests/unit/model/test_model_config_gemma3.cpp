@@ -75,6 +75,8 @@ std::vector<Flaw> flaws() {
              g.u32s("gemma3.attention.sliding_window_pattern", {1, 1, 1, 1, 1, 0, 1});
          },
          kCorrupt, "does not hold one yes or no for each of the 7 layers"},
+        {"more heads than values", [](auto& g) { g.u32("gemma3.attention.head_count", 64); }, kCorrupt,
+         "64 attention heads, more than the 48 values of 'gemma3.embedding_length'"},
         {"local base below 0", [](auto& g) { g.f32("gemma3.rope.freq_base_swa", -1); }, kCorrupt,
          "gemma3.rope.freq_base_swa"},
         {"rope dimensions odd", [](auto& g) { g.u32("gemma3.rope.dimension_count", 31); }, kCorrupt,

@@ -161,10 +161,15 @@ private slots:
 
     /// The same in a crowd: who had to give way twice comes back only to stay.
     void nobodyIsPreemptedForEver() {
-        for (const int blocks : {40, 64, 100}) {
+        // Each prompt its own, or after the same 32 tokens: what is common does not come back with the end of one.
+        for (const auto& [blocks, common] : {std::pair(40, 0), {64, 0}, {100, 0}, {48, 32}, {72, 32}}) {
             World world(blocks, config(256, 64));
-            for (int i = 0; i < 100; ++i)
-                world.submit(tokenRange(100 * i, 5 + i % 11), 20 + i % 37);
+            for (int i = 0; i < 100; ++i) {
+                std::vector<TokenId> prompt = tokenRange(50'000, common);
+                const std::vector<TokenId> own = tokenRange(100 * i, 5 + i % 11);
+                prompt.insert(prompt.end(), own.begin(), own.end());
+                world.submit(prompt, 20 + i % 37);
+            }
             QVERIFY(world.drain(20000));
             QVERIFY(world.scheduler.counters().preemptions > 60);
             for (const auto& [id, ended] : world.ended) {
