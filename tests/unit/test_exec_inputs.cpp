@@ -153,7 +153,7 @@ private slots:
         QCOMPARE(list(buffers.view().windowTables), (std::vector{-1, 0, 3, 2})); // entry for entry
         buffers.clear();
         QVERIFY(buffers.view().windowTables.empty());
-        QVERIFY_EXCEPTION_THROWN(buffers.addSequence(a, 6, table({5, 2}), last, -1, table({3})), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, buffers.addSequence(a, 6, table({5, 2}), last, -1, table({3})));
     }
 
     void stepInputsRefuseBrokenTablesAndOverflow() {
@@ -165,13 +165,13 @@ private slots:
         StepInputBuffers buffers(program, 8);
         const TokenId tokens[] = {1, 2, 3};
         const std::int32_t last[] = {2}, behind[] = {3};
-        QVERIFY_EXCEPTION_THROWN(buffers.addSequence(tokens, 7, table({0}), last), BrokenInvariant);
-        QVERIFY_EXCEPTION_THROWN(buffers.addSequence(tokens, 0, table({-1}), last), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, buffers.addSequence(tokens, 7, table({0}), last));
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, buffers.addSequence(tokens, 0, table({-1}), last));
         buffers.clear();
         buffers.addSequence(tokens, 0, table({0}), last);
-        QVERIFY_EXCEPTION_THROWN(buffers.addSequence(tokens, 0, table({1}), last), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, buffers.addSequence(tokens, 0, table({1}), last));
         buffers.clear();
-        QVERIFY_EXCEPTION_THROWN(buffers.addSequence(tokens, 0, table({1}), behind), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, buffers.addSequence(tokens, 0, table({1}), behind));
     }
 };
 

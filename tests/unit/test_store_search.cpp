@@ -19,8 +19,7 @@ namespace {
 
 const char* const kWords[] = {"Cache",
                               "BLOCK",
-                              "stra\xC3\x9F"
-                              "e",
+                              "stra\303\237e", // octal: a hexadecimal number would take the e
                               "STRASSE",
                               "\xC3\x84nderung",
                               "\xE4\xB8\xAD\xE6\x96\x87\xE5\xAD\x97",

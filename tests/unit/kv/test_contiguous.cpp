@@ -87,9 +87,9 @@ private slots:
     void aBlockIsNeitherTakenNorGivenTwice() {
         HoleList holes(4);
         holes.take(BlockId(2));
-        QVERIFY_EXCEPTION_THROWN(holes.take(BlockId(2)), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, holes.take(BlockId(2)));
         holes.give(BlockId(2));
-        QVERIFY_EXCEPTION_THROWN(holes.give(BlockId(2)), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, holes.give(BlockId(2)));
     }
 
     void aRequestReservesTheLongestItMayBecome() {
@@ -223,7 +223,7 @@ private slots:
     void aPrefixCacheInExtentsIsABrokenInvariant() {
         CacheConfig config = contiguousConfig(4);
         config.prefixCaching = true;
-        QVERIFY_EXCEPTION_THROWN(KvCache{config}, BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, KvCache{config});
     }
 
     void namesAndKindsAgree() {

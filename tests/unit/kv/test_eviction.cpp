@@ -150,7 +150,7 @@ private slots:
         FreeList list(3);
         list.insert(BlockId(0), 7);
         list.insert(BlockId(1), 6 + FreeList::kRankSpan);
-        QVERIFY_EXCEPTION_THROWN(list.insert(BlockId(2), 7 + FreeList::kRankSpan), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, list.insert(BlockId(2), 7 + FreeList::kRankSpan));
     }
 
     void octavesAreTheLogarithm() {

@@ -224,7 +224,7 @@ private slots:
     void anUnsealedBlockCannotBePinned() {
         KvCache cache(cacheConfig(4));
         Computed a = compute(cache, tokenRange(100, 12));
-        QVERIFY_EXCEPTION_THROWN(cache.pin(a.table, 2), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, cache.pin(a.table, 2));
     }
 
     void aForkSharesEverythingAndTheFirstWriteCopiesTheTailOnly() {
@@ -459,14 +459,14 @@ private slots:
     void writingBeyondTheRoomIsABrokenInvariant() {
         KvCache cache(cacheConfig(4));
         Computed a = compute(cache, tokenRange(100, 8));
-        QVERIFY_EXCEPTION_THROWN(cache.advance(a.table, Tokens{1}, 0), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, cache.advance(a.table, Tokens{1}, 0));
     }
 
     void writingIntoASharedTailWithoutACopyIsABrokenInvariant() {
         KvCache cache(cacheConfig(4));
         Computed a = compute(cache, tokenRange(100, 5));
         BlockTable b = cache.fork(a.table, 5, OwnerId(2), 0);
-        QVERIFY_EXCEPTION_THROWN(cache.advance(b, Tokens{1}, 0), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, cache.advance(b, Tokens{1}, 0));
     }
 };
 

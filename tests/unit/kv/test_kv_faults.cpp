@@ -242,17 +242,17 @@ private slots:
         AdmitRequest request;
         const Tokens prompt{1};
         request.tokens = prompt;
-        QVERIFY_EXCEPTION_THROWN(cache.admit(request, 0), BrokenInvariant);
-        QVERIFY_EXCEPTION_THROWN(cache.checkInvariants(), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, cache.admit(request, 0));
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, cache.checkInvariants());
     }
 
     void aTableOfAnotherCacheIsRefused() {
         KvCache cache(cacheConfig(4));
         KvCache other(cacheConfig(4));
         Computed a = compute(cache, tokenRange(100, 9));
-        QVERIFY_EXCEPTION_THROWN(other.grow(a.table, 20, 0), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, other.grow(a.table, 20, 0));
         BlockTable none;
-        QVERIFY_EXCEPTION_THROWN(cache.grow(none, 20, 0), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, cache.grow(none, 20, 0));
     }
 };
 

@@ -285,8 +285,8 @@ private slots:
         World world(4, config());
         world.submit(tokenRange(1, 3), 2);
         world.scheduler.schedule(0);
-        QVERIFY_EXCEPTION_THROWN(world.scheduler.schedule(0), BrokenInvariant);
-        QVERIFY_EXCEPTION_THROWN(world.scheduler.complete({}, 0), BrokenInvariant);
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, world.scheduler.schedule(0));
+        QVERIFY_THROWS_EXCEPTION(BrokenInvariant, world.scheduler.complete({}, 0));
     }
 };
 
