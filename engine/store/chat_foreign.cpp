@@ -239,6 +239,8 @@ Result<ConversationContent> chatFromForeign(const json& value, SkippedParts& ski
         c.title = textAt(value, {"title", "name"});
         c.created = timeAt(value, {"create_time", "created_at", "created", "timestamp"});
         c.updated = timeAt(value, {"update_time", "updated_at", "updated"});
+        if (c.updated <= 0) // as our own files are read
+            c.updated = c.created;
         if (const std::string model = textAt(value, {"model"}); !model.empty())
             for (Message& message : content.messages)
                 if (message.role == Role::Assistant && message.model.empty())

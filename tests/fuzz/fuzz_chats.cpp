@@ -3,6 +3,7 @@
 // Any bytes as a file of conversations: reading them ends without a fault, and what was read is a tree that a database
 // takes, comes out as text in every format, and is the same after being written and read again.
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 
@@ -16,9 +17,11 @@ using namespace kvscope::store;
 
 namespace {
 
-void require(bool fact) {
-    if (!fact)
-        std::abort();
+void require(bool fact, int line = __builtin_LINE()) {
+    if (fact)
+        return;
+    std::fprintf(stderr, "fuzz_chats.cpp:%d does not hold\n", line);
+    std::abort();
 }
 
 void checkTree(const ConversationContent& content) {

@@ -202,6 +202,7 @@ private slots:
                 QCOMPARE(content->messages[1].thinking, std::string("hm"));
                 QCOMPARE(c.systemPrompt, std::string("Be kind."));
                 QCOMPARE(c.created, WallMillis(1700000000500));
+                QCOMPARE(c.updated, c.created); // no later time is told
             } else {
                 QCOMPARE(c.title, std::string("No title here"));
             }
