@@ -32,6 +32,15 @@ std::vector<BlockId> table(std::initializer_list<int> ids) {
     return out;
 }
 
+kernels::Program smallProgram() {
+    kernels::Program program;
+    program.maxTokens = 8;
+    program.maxSequences = 2;
+    program.maxLogitRows = 4;
+    program.maxTableEntries = 8;
+    return program;
+}
+
 } // namespace
 
 class TestExecInputs : public QObject {
@@ -107,12 +116,7 @@ private slots:
     }
 
     void stepInputsFlattenSequencesInOrder() {
-        kernels::Program program;
-        program.maxTokens = 8;
-        program.maxSequences = 2;
-        program.maxLogitRows = 4;
-        program.maxTableEntries = 8;
-        StepInputBuffers buffers(program, 8);
+        StepInputBuffers buffers(smallProgram(), 8);
         const TokenId a[] = {10, 11, 12};
         const TokenId b[] = {20};
         const std::int32_t last[] = {2}, only[] = {0}, all[] = {0, 1, 2};
@@ -138,12 +142,7 @@ private slots:
     }
 
     void stepInputsCarryTheTablesOfTheWindowGroup() {
-        kernels::Program program;
-        program.maxTokens = 8;
-        program.maxSequences = 2;
-        program.maxLogitRows = 4;
-        program.maxTableEntries = 8;
-        StepInputBuffers buffers(program, 8);
+        StepInputBuffers buffers(smallProgram(), 8);
         const TokenId a[] = {10, 11, 12};
         const TokenId b[] = {20};
         const std::int32_t last[] = {2}, only[] = {0};
