@@ -70,7 +70,7 @@ PoolState RealEngine::pool() const {
     state.usedSlots = sample.usedSlots;
     std::uint64_t tails = 0;
     for (const api::SequenceRow& row : m_rows) {
-        if (row.state == api::SequenceState::Waiting)
+        if (row.state == api::SequenceState::Waiting || row.state == api::SequenceState::Idle)
             continue;
         const std::uint64_t room = static_cast<std::uint64_t>(row.blocks) * sample.blockSize;
         state.wastedSlots += room - std::min(room, static_cast<std::uint64_t>(row.tokens));

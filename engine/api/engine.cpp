@@ -95,7 +95,8 @@ void Engine::Impl::beginSession() {
     m_times = {};
     m_peakStates = {};
     m_peakReferenced = 0;
-    m_lastMapEpoch = ~std::uint64_t(0);
+    m_lastMapEpoch = m_idleEpoch = ~std::uint64_t(0);
+    m_idle.clear();
     m_fileChangeSaid = false;
     m_nanosPerReadToken = 0;
     m_stepTime = StepTimeBudget(m_model->stepCapacity);

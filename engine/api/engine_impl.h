@@ -98,6 +98,7 @@ private:
     void publish(bool sampled);
     void publishBlockMap(Nanos time);
     void publishSequences();
+    void addIdle(std::vector<SequenceRow>& rows);
     void watchPeak();
     void watchFiles(Nanos time);
 
@@ -131,6 +132,9 @@ private:
     Nanos m_sessionStart = 0;
     Nanos m_lastMap = 0;
     std::uint64_t m_lastMapEpoch = ~std::uint64_t(0);
+    std::vector<kv::IdleOwner> m_idle; ///< as of m_idleCounted
+    std::uint64_t m_idleEpoch = ~std::uint64_t(0);
+    Nanos m_idleCounted = 0;
     Nanos m_lastFileCheck = 0;
     bool m_fileChangeSaid = false;
     metrics::BlockMapSnapshot m_ownMap; ///< for the observer when the listener wants none

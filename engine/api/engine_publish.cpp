@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // What goes out beside the answers: samples, the block map, the sequence table, details.
+#include <algorithm>
+
 #include "engine/api/engine_impl.h"
 #include "engine/metrics/block_map_builder.h"
 
@@ -9,6 +11,8 @@ namespace kvscope::api {
 namespace {
 
 constexpr Nanos kMapInterval = 16'000'000;
+constexpr Nanos kIdleInterval = 100'000'000; // it walks the blocks of all idle chats
+constexpr std::size_t kIdleShown = 32;
 constexpr Nanos kFileInterval = 1'000'000'000;
 
 double milliseconds(Nanos nanos) {
@@ -157,9 +161,35 @@ void Engine::Impl::publishSequences() {
         add(*sequence);
     for (const sched::Sequence* sequence : m_model->scheduler->waiting())
         add(*sequence);
+    addIdle(*rows);
     if (m_parts.observer)
         m_parts.observer->sequences(now(), *rows);
     m_parts.listener.sequencesReady();
+}
+
+/// Owners whose blocks went back to the cache, behind those that have work.
+void Engine::Impl::addIdle(std::vector<SequenceRow>& rows) {
+    const std::uint64_t epoch = m_model->cache->pool().epoch();
+    const Nanos time = now();
+    const bool first = m_idleEpoch == ~std::uint64_t(0);
+    if (first || (epoch != m_idleEpoch && time - m_idleCounted >= kIdleInterval)) {
+        m_model->cache->idleOwners(kIdleShown, m_idle);
+        m_idleEpoch = epoch;
+        m_idleCounted = time;
+    }
+    const auto busy = static_cast<std::ptrdiff_t>(rows.size());
+    for (const kv::IdleOwner& idle : m_idle) {
+        const auto works = [&](const SequenceRow& row) { return row.owner == idle.owner; };
+        if (std::any_of(rows.begin(), rows.begin() + busy, works))
+            continue;
+        SequenceRow row;
+        row.owner = idle.owner;
+        row.state = SequenceState::Idle;
+        row.tokens = idle.tokens;
+        row.blocks = idle.blocks;
+        row.cachedBlocks = idle.stillThere;
+        rows.push_back(row);
+    }
 }
 
 void Engine::Impl::watchFiles(Nanos time) {

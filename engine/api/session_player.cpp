@@ -137,12 +137,13 @@ const std::vector<SequenceRow>* SessionPlayer::takeSequences() {
         SequenceRow row;
         row.request = entry.request;
         row.owner = entry.owner;
-        row.state = static_cast<SequenceState>(std::clamp(entry.state, 0, 2));
+        row.state = static_cast<SequenceState>(std::clamp(entry.state, 0, kSequenceStateCount - 1));
         row.tokens = entry.tokens;
         row.promptTokens = entry.promptTokens;
         row.computedTokens = entry.computedTokens;
         row.blocks = entry.blocks;
         row.sharedBlocks = entry.sharedBlocks;
+        row.cachedBlocks = entry.cachedBlocks;
         row.cachedPrefix = entry.cachedPrefix;
         row.ttftMs = entry.ttftMs;
         row.itlMs = entry.itlMs;

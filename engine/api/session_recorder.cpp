@@ -234,6 +234,7 @@ void SessionRecorder::sequences(Nanos time, const std::vector<SequenceRow>& rows
         entry.computedTokens = row.computedTokens;
         entry.blocks = row.blocks;
         entry.sharedBlocks = row.sharedBlocks;
+        entry.cachedBlocks = row.cachedBlocks;
         entry.cachedPrefix = row.cachedPrefix;
         entry.ttftMs = row.ttftMs;
         entry.itlMs = row.itlMs;

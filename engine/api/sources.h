@@ -182,14 +182,17 @@ using Event = std::variant<QueuedEvent, WaitingEvent, PrefillEvent, TokensEvent,
                            LoadedEvent, LoadFailedEvent, UnloadedEvent, FaultedEvent, FileChangedEvent,
                            BlockDetailEvent, OwnerBlocksEvent, TemplateEvent, PromptTokensEvent, MeasuredEvent>;
 
-/// One row of the live sequence table.
-enum class SequenceState { Waiting, Reading, Writing };
+/// One row of the live sequence table. Idle: the owner has no sequence now; the blocks of its last one went back to the
+/// cache, where the next finds them until they are evicted.
+enum class SequenceState { Waiting, Reading, Writing, Idle };
+inline constexpr int kSequenceStateCount = 4;
 struct SequenceRow {
-    RequestId request;
+    RequestId request; ///< invalid when idle
     OwnerId owner;
     SequenceState state = SequenceState::Waiting;
     std::int64_t tokens = 0, promptTokens = 0, computedTokens = 0;
     std::int32_t blocks = 0, sharedBlocks = 0;
+    std::int32_t cachedBlocks = 0;  ///< idle: leading ones of `blocks` that are still there
     std::int64_t cachedPrefix = 0;  ///< tokens reused
     double ttftMs = -1, itlMs = -1; ///< -1 = none yet; itl = mean of the last 16
     std::int32_t neededBlocks = 0, availableBlocks = 0, runningLimit = 0, longPrefillLimit = 0; ///< waiting reason

@@ -127,6 +127,14 @@ struct OwnerBlocks {
     std::vector<BlockId> blocks; ///< invalid id = its content is no longer there
 };
 
+/// An owner without a live table: what its last sequence had went back to the cache, findable until it is evicted.
+struct IdleOwner {
+    OwnerId owner;
+    std::int64_t tokens = 0;
+    std::int32_t blocks = 0;     ///< full ones; the slots behind them are given up at the end
+    std::int32_t stillThere = 0; ///< of those, from the first on without a gap: what the next turn can find
+};
+
 class KvCache {
 public:
     /// `hasher` and `eviction` default to XXH3 over `config.keys` and to the policy of the configuration.
@@ -193,6 +201,8 @@ public:
     BlockDetail detail(BlockId block) const;
     /// Empty when the owner was never seen, or too many others were since.
     OwnerBlocks ownerBlocks(OwnerId owner) const;
+    /// Those that were used last, latest first. Cost: blocks of so many sequences.
+    void idleOwners(std::size_t most, std::vector<IdleOwner>& out) const;
     /// How many of a table's blocks other tables list too.
     std::int32_t sharedBlocks(const BlockTable& table) const;
 
@@ -237,6 +247,7 @@ private:
     void releasePins(std::int32_t index) noexcept;
 
     void remember(const TableRecord& table);
+    bool stillThere(const BlockMemory& was) const;
     void rethrowBroken() const;
 
     BlockKey keyOf(BlockId parent, std::uint64_t adapter) const;

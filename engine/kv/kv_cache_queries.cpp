@@ -165,13 +165,33 @@ OwnerBlocks KvCache::ownerBlocks(OwnerId owner) const {
     }
     if (const RememberedSequence* memory = m_memory.find(owner)) {
         result.tokens = static_cast<std::int64_t>(memory->tokens.size());
-        for (const BlockMemory& was : memory->blocks) {
-            const bool stillThere =
-                m_pool.identity(was.block).generation == was.generation && m_pool.state(was.block) != BlockState::Empty;
-            result.blocks.push_back(stillThere ? was.block : BlockId());
-        }
+        for (const BlockMemory& was : memory->blocks)
+            result.blocks.push_back(stillThere(was) ? was.block : BlockId());
     }
     return result;
+}
+
+void KvCache::idleOwners(std::size_t most, std::vector<IdleOwner>& out) const {
+    std::vector<const RememberedSequence*> newest;
+    for (const RememberedSequence& memory : m_memory.all()) {
+        const auto live = [&](const TableRecord& table) { return table.live && table.owner == memory.owner; };
+        if (memory.owner.valid() && std::none_of(m_tables.begin(), m_tables.end(), live))
+            newest.push_back(&memory);
+    }
+    std::sort(newest.begin(), newest.end(), [](const auto* a, const auto* b) { return a->lastUse > b->lastUse; });
+    newest.resize(std::min(newest.size(), most));
+    out.clear();
+    for (const RememberedSequence* memory : newest) {
+        const auto whole = static_cast<std::ptrdiff_t>(memory->tokens.size()) / blockSize();
+        const auto begin = memory->blocks.begin(), end = begin + whole;
+        const auto gone = std::find_if_not(begin, end, [this](const BlockMemory& was) { return stillThere(was); });
+        out.push_back({memory->owner, static_cast<std::int64_t>(memory->tokens.size()),
+                       static_cast<std::int32_t>(whole), static_cast<std::int32_t>(gone - begin)});
+    }
+}
+
+bool KvCache::stillThere(const BlockMemory& was) const {
+    return m_pool.identity(was.block).generation == was.generation && m_pool.state(was.block) != BlockState::Empty;
 }
 
 std::int32_t KvCache::sharedBlocks(const BlockTable& table) const {

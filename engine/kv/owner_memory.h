@@ -31,6 +31,8 @@ public:
     /// The entry to fill for this owner, emptied, its memory reused; the longest unused owner gives way.
     RememberedSequence& renew(OwnerId owner);
     const RememberedSequence* find(OwnerId owner) const;
+    /// In no order.
+    const std::vector<RememberedSequence>& all() const { return m_sequences; }
 
 private:
     std::size_t m_maxOwners;

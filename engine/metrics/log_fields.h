@@ -158,6 +158,7 @@ template <class Visitor, class Record> void visitSequence(Visitor&& visit, Recor
     visit("computed_tokens", r.computedTokens);
     visit("blocks", r.blocks);
     visit("shared_blocks", r.sharedBlocks);
+    visit("cached_blocks", r.cachedBlocks);
     visit("cached_prefix", r.cachedPrefix);
     visit("ttft_ms", r.ttftMs);
     visit("itl_ms", r.itlMs);

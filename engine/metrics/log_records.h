@@ -143,7 +143,7 @@ struct SequenceEntry {
     OwnerId owner;
     std::int32_t state = 0; ///< api::SequenceState
     std::int64_t tokens = 0, promptTokens = 0, computedTokens = 0;
-    std::int32_t blocks = 0, sharedBlocks = 0;
+    std::int32_t blocks = 0, sharedBlocks = 0, cachedBlocks = 0;
     std::int64_t cachedPrefix = 0;
     double ttftMs = -1, itlMs = -1;
     std::int32_t neededBlocks = 0, availableBlocks = 0, runningLimit = 0, longPrefillLimit = 0;

@@ -79,6 +79,39 @@ private slots:
         model.setRows({});
         QCOMPARE(model.rowCount(), 0);
     }
+    void idleChatsStandBehind() {
+        SequenceModel model(
+            [](OwnerId o) { return o == OwnerId(11) ? QString() : QStringLiteral("Chat %1").arg(o.value()); },
+            [this](OwnerId o) { return m_numbers.numberOf(o); });
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        auto idle = row(-1, 7, api::SequenceState::Idle);
+        idle.cachedBlocks = 45;
+        const auto deleted = row(-1, 11, api::SequenceState::Idle);
+        model.setRows({idle, deleted});
+        QCOMPARE(model.rowCount(), 1); // a chat without a title is one that was deleted
+        QCOMPARE(cell(model, 0, SequenceModel::State), QStringLiteral("Idle"));
+        QCOMPARE(cell(model, 0, SequenceModel::Blocks), QStringLiteral("45"));
+        QCOMPARE(cell(model, 0, SequenceModel::Shared), QStringLiteral("\u2013"));
+        QCOMPARE(model.index(0, 1).data(SequenceModel::StillCachedRole).toDouble(), 0.25);
+        QVERIFY(model.index(0, 1).data(Qt::ToolTipRole).toString().contains(QStringLiteral("45 of 180")));
+        QVERIFY(!model.index(0, 1).data(SequenceModel::ProgressRole).isValid());
+
+        const auto writing = row(2, 8, api::SequenceState::Writing);
+        model.setRows({writing, idle});
+        QCOMPARE(cell(model, 0, SequenceModel::Conversation), QStringLiteral("Chat 8"));
+        QCOMPARE(cell(model, 1, SequenceModel::Conversation), QStringLiteral("Chat 7"));
+        QCOMPARE(model.running(), 1);
+        QCOMPARE(model.idle(), 1);
+        QCOMPARE(model.waiting(), 0);
+
+        idle.cachedBlocks = 0; // evicted: its bar empties
+        const QSignalSpy spy(&model, &QAbstractItemModel::dataChanged);
+        model.setRows({writing, idle});
+        QCOMPARE(spy.size(), 2);
+        QCOMPARE(spy[0][0].toModelIndex().column(), int(SequenceModel::State));
+        QCOMPARE(spy[1][0].toModelIndex().column(), int(SequenceModel::Blocks));
+        QVERIFY(model.index(1, 1).data(Qt::ToolTipRole).toString().contains(QStringLiteral("evicted")));
+    }
     void onlyChangedCellsAreSignalled() {
         SequenceModel model = make();
         auto r = row(1, 7, api::SequenceState::Writing);

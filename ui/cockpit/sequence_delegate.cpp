@@ -52,18 +52,11 @@ void SequenceDelegate::paint(QPainter* p, const QStyleOptionViewItem& option, co
         if (column == SequenceModel::PerToken)
             text.setRight(option.rect.right() - kEdge);
         p->setFont(figureFont(TextRole::Table));
-        p->setPen(value == QString(kEnDash) ? m_theme.text3 : m_theme.text1);
+        const bool quiet = value == QString(kEnDash) || index.data(SequenceModel::IdleRole).toBool();
+        p->setPen(quiet ? m_theme.text3 : m_theme.text1);
         p->drawText(text, (column >= SequenceModel::Tokens ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter, value);
-        if (const QVariant progress = index.data(SequenceModel::ProgressRole);
-            progress.isValid() && column == SequenceModel::State) {
-            // At the place of the widest text, so that the bar stands still while the figure grows.
-            const int at = text.left() +
-                           p->fontMetrics().horizontalAdvance(SequenceModel::tr("Reading %1").arg(formatPercent(1))) +
-                           6;
-            if (at + kBarWidth <= text.right())
-                paintBar(*p, QRectF(at, text.center().y() - kBarHeight / 2 + 1, kBarWidth, kBarHeight),
-                         {{progress.toDouble(), m_theme.accent}}, m_theme.bg4, m_theme.bg4);
-        }
+        if (column == SequenceModel::State)
+            paintShare(*p, text, index);
     }
     if (option.state & QStyle::State_HasFocus) {
         p->setRenderHint(QPainter::Antialiasing, false);
@@ -71,6 +64,24 @@ void SequenceDelegate::paint(QPainter* p, const QStyleOptionViewItem& option, co
         p->drawRect(option.rect.adjusted(1, 1, -1, -1));
     }
     p->restore();
+}
+
+/// How much of the prompt is read, or how much of an idle chat is still cached, beside the word.
+void SequenceDelegate::paintShare(QPainter& p, const QRect& text, const QModelIndex& index) const {
+    const QVariant progress = index.data(SequenceModel::ProgressRole);
+    const QVariant cached = index.data(SequenceModel::StillCachedRole);
+    if (!progress.isValid() && !cached.isValid())
+        return;
+    // At the place of the widest text, so that the bar stands still while the figure grows.
+    const QString widest = SequenceModel::tr("Reading %1").arg(formatPercent(1));
+    const int at = text.left() + p.fontMetrics().horizontalAdvance(widest) + 6;
+    if (at + kBarWidth > text.right())
+        return;
+    const QRectF bar(at, text.center().y() - kBarHeight / 2 + 1, kBarWidth, kBarHeight);
+    if (progress.isValid())
+        paintBar(p, bar, {{progress.toDouble(), m_theme.accent}}, m_theme.bg4, m_theme.bg4);
+    else
+        paintBar(p, bar, {{cached.toDouble(), m_theme.stateCachedRing}}, m_theme.line2, m_theme.bg1);
 }
 
 } // namespace kvscope::ui

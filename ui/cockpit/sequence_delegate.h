@@ -9,7 +9,7 @@
 namespace kvscope::ui {
 
 /// Paints a sequence row: owner square, state as a verb with a progress bar while reading, figures right; a waiting row
-/// gives its columns to the reason.
+/// gives its columns to the reason, an idle one has a bar of what is still cached.
 class SequenceDelegate final : public QStyledItemDelegate {
     Q_OBJECT
 public:
@@ -20,6 +20,8 @@ public:
     void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
 
 private:
+    void paintShare(QPainter& painter, const QRect& text, const QModelIndex& index) const;
+
     Theme m_theme;
     OwnerId m_current;
 };

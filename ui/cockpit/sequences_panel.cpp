@@ -76,8 +76,12 @@ QString SequencesPanel::note() const {
     const SequenceModel& model = *m_controller.sequences();
     if (model.rowCount() == 0)
         return {};
-    const QString running = tr("%1 running").arg(formatNumber(model.running()));
-    return model.waiting() == 0 ? running : running + tr(", %1 waiting").arg(formatNumber(model.waiting()));
+    QStringList parts{tr("%1 running").arg(formatNumber(model.running()))};
+    if (model.waiting() > 0)
+        parts.append(tr("%1 waiting").arg(formatNumber(model.waiting())));
+    if (model.idle() > 0)
+        parts.append(tr("%1 idle").arg(formatNumber(model.idle())));
+    return parts.join(QStringLiteral(", "));
 }
 
 void SequencesPanel::setTheme(const Theme& theme) {

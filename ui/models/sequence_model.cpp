@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ui/models/chat_types.h"
 #include "ui/models/format.h"
 
 namespace kvscope::ui {
@@ -13,6 +14,16 @@ double readShare(const api::SequenceRow& row) {
     const auto toRead = double(row.promptTokens - row.cachedPrefix);
     const auto read = double(row.computedTokens - row.cachedPrefix);
     return toRead <= 0 ? 1 : std::clamp(read / toRead, 0.0, 1.0);
+}
+
+QString idleReason(const api::SequenceRow& row) {
+    const QString back = SequenceModel::tr("Idle: its blocks went back to the cache. ");
+    if (row.cachedBlocks == 0)
+        return back + SequenceModel::tr("All were evicted since; the next message reads the chat again.");
+    if (row.cachedBlocks == row.blocks)
+        return back + SequenceModel::tr("All %1 are still there for the next message.").arg(formatNumber(row.blocks));
+    return back + SequenceModel::tr("%1 of %2 are still there; the rest was evicted.")
+                      .arg(formatNumber(row.cachedBlocks), formatNumber(row.blocks));
 }
 
 } // namespace
@@ -37,33 +48,49 @@ SequenceModel::SequenceModel(TitleOf titleOf, NumberOf numberOf, QObject* parent
     , m_numberOf(std::move(numberOf)) {}
 
 int SequenceModel::running() const {
-    return int(std::count_if(m_rows.begin(), m_rows.end(),
-                             [](const auto& row) { return row.state != api::SequenceState::Waiting; }));
+    return int(m_rows.size()) - waiting() - idle();
 }
 
 int SequenceModel::waiting() const {
-    return int(m_rows.size()) - running();
+    return count(api::SequenceState::Waiting);
+}
+
+int SequenceModel::idle() const {
+    return count(api::SequenceState::Idle);
+}
+
+bool SequenceModel::isChat(OwnerId owner) const {
+    return owner != OwnerId(kTitleOwner) && m_titleOf && !m_titleOf(owner).isEmpty();
+}
+
+int SequenceModel::count(api::SequenceState state) const {
+    return int(std::count_if(m_rows.begin(), m_rows.end(), [state](const auto& row) { return row.state == state; }));
 }
 
 void SequenceModel::setRows(const std::vector<api::SequenceRow>& rows) {
-    const auto find = [](auto& in, RequestId id) {
-        return std::find_if(in.begin(), in.end(), [id](const auto& row) { return row.request == id; });
+    const auto find = [](auto& in, const api::SequenceRow& wanted) {
+        return std::find_if(in.begin(), in.end(), [&](const auto& row) {
+            return row.request == wanted.request && row.owner == wanted.owner;
+        });
     };
     for (int i = int(m_rows.size()) - 1; i >= 0; --i)
-        if (find(rows, m_rows[std::size_t(i)].request) == rows.end()) {
+        if (find(rows, m_rows[std::size_t(i)]) == rows.end()) {
             beginRemoveRows({}, i, i);
             m_rows.erase(m_rows.begin() + i);
             endRemoveRows();
         }
     for (const api::SequenceRow& row : rows) {
-        const auto known = find(m_rows, row.request);
+        const auto known = find(m_rows, row);
         if (known != m_rows.end()) {
             updateRow(int(known - m_rows.begin()), row);
             continue;
         }
-        const int at = int(m_rows.size());
+        const bool idles = row.state == api::SequenceState::Idle;
+        if (idles && !isChat(row.owner))
+            continue;
+        const int at = int(m_rows.size()) - (idles ? 0 : idle());
         beginInsertRows({}, at, at);
-        m_rows.push_back(row);
+        m_rows.insert(m_rows.begin() + at, row);
         endInsertRows();
     }
 }
@@ -71,9 +98,9 @@ void SequenceModel::setRows(const std::vector<api::SequenceRow>& rows) {
 void SequenceModel::updateRow(int row, const api::SequenceRow& now) {
     const api::SequenceRow before = std::exchange(m_rows[std::size_t(row)], now);
     const auto differs = [&](int column) {
-        if (column == State) // its progress bar moves by less than its text shows
+        if (column == State) // its bar moves by less than its text shows
             return before.state != now.state || before.computedTokens != now.computedTokens ||
-                   text(before, column) != text(now, column);
+                   before.cachedBlocks != now.cachedBlocks || text(before, column) != text(now, column);
         return text(before, column) != text(now, column);
     };
     for (int column = 0; column < kColumns; ++column) {
@@ -100,6 +127,7 @@ int SequenceModel::columnCount(const QModelIndex& parent) const {
 }
 
 QString SequenceModel::text(const api::SequenceRow& row, int column) const {
+    const bool idles = row.state == api::SequenceState::Idle;
     const auto orDash = [](double ms, auto format) { return ms < 0 ? QString(kEnDash) : format(ms); };
     switch (column) {
     case Conversation:
@@ -112,16 +140,18 @@ QString SequenceModel::text(const api::SequenceRow& row, int column) const {
             return tr("Reading %1").arg(formatPercent(readShare(row)));
         case api::SequenceState::Writing:
             return tr("Writing");
+        case api::SequenceState::Idle:
+            return tr("Idle");
         }
         return {};
     case Tokens:
         return formatNumber(row.tokens);
     case Blocks:
-        return formatNumber(row.blocks);
+        return formatNumber(idles ? row.cachedBlocks : row.blocks);
     case Shared:
-        return formatNumber(row.sharedBlocks);
+        return idles ? QString(kEnDash) : formatNumber(row.sharedBlocks);
     case CachedPrefix:
-        return formatNumber(row.cachedPrefix);
+        return idles ? QString(kEnDash) : formatNumber(row.cachedPrefix);
     case FirstToken:
         return orDash(row.ttftMs, [](double ms) { return formatSeconds(ms / 1000); });
     case PerToken:
@@ -141,9 +171,10 @@ QVariant SequenceModel::data(const QModelIndex& index, int role) const {
         return waiting && index.column() > State ? QVariant(QString()) : QVariant(text(row, index.column()));
     case Qt::AccessibleTextRole:
     case Qt::ToolTipRole:
-        return index.column() == Conversation
-                   ? QVariant(tr("Owner %1: %2").arg(m_numberOf(row.owner)).arg(text(row, Conversation)))
-                   : QVariant(text(row, index.column()));
+        if (index.column() == Conversation)
+            return tr("Owner %1: %2").arg(m_numberOf(row.owner)).arg(text(row, Conversation));
+        return index.column() == State && row.state == api::SequenceState::Idle ? idleReason(row)
+                                                                                : text(row, index.column());
     case Qt::TextAlignmentRole:
         return int((index.column() >= Tokens ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     case OwnerRole:
@@ -152,6 +183,11 @@ QVariant SequenceModel::data(const QModelIndex& index, int role) const {
         return m_numberOf(row.owner);
     case ProgressRole:
         return row.state == api::SequenceState::Reading ? QVariant(readShare(row)) : QVariant();
+    case IdleRole:
+        return row.state == api::SequenceState::Idle;
+    case StillCachedRole:
+        return row.state == api::SequenceState::Idle && row.blocks > 0 ? QVariant(double(row.cachedBlocks) / row.blocks)
+                                                                       : QVariant();
     case WaitingRole:
         return waiting ? QVariant(text(row, State)) : QVariant();
     default:

@@ -9,8 +9,9 @@
 
 namespace kvscope::ui {
 
-/// The live sequences as a table. A row keeps its identity (its request) across updates, so that a selection stays on
-/// its chat; an update only signals the cells that changed.
+/// The live sequences as a table, and the chats that stand idle: what is left of theirs in the cache. A row keeps its
+/// identity (owner and request) across updates, so that a selection stays on its chat; an update only signals the cells
+/// that changed.
 class SequenceModel final : public QAbstractTableModel {
     Q_OBJECT
 public:
@@ -19,7 +20,9 @@ public:
         OwnerRole = Qt::UserRole, ///< qint64: OwnerId
         OwnerNumberRole,          ///< int: 1, 2, ... as in the map
         ProgressRole,             ///< double 0..1 of a row that is reading, else invalid
-        WaitingRole,              ///< QString: why it waits, else invalid; it then takes the columns from State on
+        IdleRole,                 ///< bool
+        StillCachedRole, ///< double 0..1 of an idle row: share of its blocks that are still there, else invalid
+        WaitingRole,     ///< QString: why it waits, else invalid; it then takes the columns from State on
     };
     using TitleOf = std::function<QString(OwnerId)>;
     using NumberOf = std::function<int(OwnerId)>;
@@ -27,13 +30,15 @@ public:
     /// `titleOf`: the chat's title; `numberOf`: the owner's number in the map.
     SequenceModel(TitleOf titleOf, NumberOf numberOf, QObject* parent = nullptr);
 
-    /// The newest table. Rows keep their order as long as their requests live; new ones are appended.
+    /// The newest table. Rows keep their order as long as their requests live; new ones are appended, idle ones stand
+    /// behind all others. Idle owners without a title (their chats were deleted) are left out.
     void setRows(const std::vector<api::SequenceRow>& rows);
     /// Titles have changed.
     void refreshTitles();
     const std::vector<api::SequenceRow>& rows() const { return m_rows; }
     int running() const;
     int waiting() const;
+    int idle() const;
 
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
@@ -43,6 +48,8 @@ public:
 private:
     QString text(const api::SequenceRow& row, int column) const;
     void updateRow(int row, const api::SequenceRow& now);
+    bool isChat(OwnerId owner) const;
+    int count(api::SequenceState state) const;
 
     TitleOf m_titleOf;
     NumberOf m_numberOf;

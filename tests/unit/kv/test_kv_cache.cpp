@@ -392,25 +392,6 @@ private slots:
         QCOMPARE(compute(cache, tokenRange(100, 17)).reused, std::int64_t(0));
     }
 
-    void anOwnersBlocksAreKnownLiveAndAfterTheEnd() {
-        KvCache cache(cacheConfig(4));
-        Computed a = compute(cache, tokenRange(100, 20), OwnerId(1));
-        OwnerBlocks live = cache.ownerBlocks(OwnerId(1));
-        QVERIFY(live.live);
-        QCOMPARE(live.tokens, std::int64_t(20));
-        QCOMPARE(idsOf(live.blocks), (Ids{0, 1, 2}));
-        a.table.release();
-        OwnerBlocks ended = cache.ownerBlocks(OwnerId(1));
-        QVERIFY(!ended.live);
-        QCOMPARE(ended.tokens, std::int64_t(20));
-        QCOMPARE(idsOf(ended.blocks), (Ids{0, 1, -1})); // the partial tail is nowhere any more
-        // Two empty blocks and the cached block 1 are taken; the same id with new content is not the owner's.
-        Computed b = compute(cache, tokenRange(500, 24), OwnerId(2));
-        QCOMPARE(idsOf(b.table.blocks()), (Ids{2, 3, 1}));
-        QCOMPARE(idsOf(cache.ownerBlocks(OwnerId(1)).blocks), (Ids{0, -1, -1}));
-        QVERIFY(cache.ownerBlocks(OwnerId(77)).blocks.empty());
-    }
-
     void detailNamesTokensOwnersAndKey() {
         KvCache cache(cacheConfig(10));
         Computed a = compute(cache, tokenRange(100, 20), OwnerId(1), 3 * kSecond);
