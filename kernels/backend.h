@@ -94,6 +94,7 @@ struct AttentionOp {
     std::int32_t headDimV = 0;
     /// > 0: the token at position p attends to positions p - window + 1..p only; what other slots hold never matters.
     std::int32_t window = 0;
+    std::int32_t sinks = 0; ///< with a window: it attends to positions 0..sinks - 1 too
     WeightId postNorm; ///< (hidden); may be invalid
     float postEps = 1e-5f;
 };
@@ -145,7 +146,9 @@ struct StepInputs {
     std::span<const std::int32_t> slotMapping;     ///< (T) block * blockSize + slot in block
     std::span<const std::int32_t> cuQueryLens;     ///< (S+1) prefix sums of each sequence's tokens in this step
     std::span<const std::int32_t> sequenceLengths; ///< (S) tokens in the cache after this step
-    std::span<const std::int32_t> blockTables;     ///< all tables one after another
+    /// All tables one after another. -1 where every layer that reads them has a window, and neither it nor the sinks
+    /// reach the block.
+    std::span<const std::int32_t> blockTables;
     std::span<const std::int32_t> tableStarts;     ///< (S+1) prefix sums into blockTables
     /// With a window group, else empty: the blocks of that group, entry for entry as blockTables. -1 where the layers'
     /// windows have passed the block. Its slots are those that the entries give for the positions.

@@ -39,6 +39,14 @@ Result<kernels::Program> buildProgram(const model::ModelConfig& config, const We
     return program;
 }
 
+void limitSight(kernels::Program& program, std::int32_t sinks, std::int32_t window) {
+    for (kernels::Op& op : program.ops)
+        if (auto* attention = std::get_if<kernels::AttentionOp>(&op)) {
+            attention->sinks = sinks;
+            attention->window = window;
+        }
+}
+
 Result<kernels::KvLayout> kvLayout(const model::KvShape& shape, const KvChoice& choice) {
     for (const model::KvLayerShape& layer : shape)
         if (layer.kvHeads != shape.front().kvHeads || layer.headDimK != shape.front().headDimK ||

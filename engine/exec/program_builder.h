@@ -37,6 +37,9 @@ struct StepCapacity {
 Result<kernels::Program> buildProgram(const model::ModelConfig& config, const WeightTable& weights,
                                       const StepCapacity& capacity);
 
+/// All layers see the first `sinks` and the last `window` tokens only, the token itself included.
+void limitSight(kernels::Program& program, std::int32_t sinks, std::int32_t window);
+
 /// How a model's KV cache is to be laid out.
 struct KvChoice {
     kernels::KvFormat format;

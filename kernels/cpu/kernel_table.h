@@ -101,6 +101,7 @@ struct AttentionArgs {
     std::int64_t firstPosition = 0; ///< of the first token
     std::int64_t tokens = 0;
     std::int64_t window = 0; ///< > 0: the token at p sees positions p - window + 1..p only
+    std::int64_t sinks = 0;  ///< with a window: and positions 0..sinks - 1
 };
 
 /// Maximum and sum of exponentials of a row of logits.
@@ -137,14 +138,15 @@ struct KernelTable {
     void (*hadamard)(float* x, std::int64_t span, std::int64_t count);
     /// out = activation(gate) * up
     void (*activate)(Activation activation, const float* gate, const float* up, std::int64_t count, float* out);
-    /// One token (at args.firstPosition) against the positions [first, last) of one partition, as far as its window
-    /// holds them. Fills `partial`, the state of an online softmax: [group] maximum, [group] sum of
+    /// One token (at args.firstPosition) against the positions [first, last) of one partition, as far as its window and
+    /// its sinks hold them. Fills `partial`, the state of an online softmax: [group] maximum, [group] sum of
     /// exp(score - maximum), [group][headDimV] values weighted by the same. `scratch` as for attendTokens.
     void (*attendPartition)(const AttentionArgs& args, std::int64_t first, std::int64_t last, float* partial,
                             float* scratch);
-    /// Combines partials of consecutive partitions in ascending order and divides: out [group][headDimV].
-    void (*combinePartials)(const float* partials, std::int64_t count, std::int32_t group, std::int32_t headDimV,
-                            float* out);
+    /// Combines the partials of partitions [0, leading) and [from, count), at least one, in ascending order and
+    /// divides: out [group][headDimV]. `partials` is that of partition 0; `leading` <= `from`.
+    void (*combinePartials)(const float* partials, std::int64_t leading, std::int64_t from, std::int64_t count,
+                            std::int32_t group, std::int32_t headDimV, float* out);
     /// Tokens against everything up to themselves: attendPartition and combinePartials for each, only faster.
     /// out [token][group][headDimV] with `outStride` between tokens; `scratch` as attentionScratchFloats
     /// (step_buffers.h) says.

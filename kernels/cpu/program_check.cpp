@@ -55,8 +55,8 @@ private:
         heads(op.heads, op.kvHeads, op.headDimK, op.headDimV);
         matrix(op.output, m_program.hidden, std::int64_t(op.heads) * op.headDimV, "attention output");
         optionalVector(op.postNorm, m_program.hidden, "norm behind the attention");
-        if (op.window < 0)
-            wrong("A layer's window is below 0.");
+        if (op.window < 0 || op.sinks < 0 || (op.sinks > 0 && op.window == 0))
+            wrong("A layer's window or sinks are below 0, or it has sinks but no window.");
     }
     void check(const MlpOp& op) {
         vector(op.norm, m_program.hidden, "MLP norm");
@@ -125,7 +125,7 @@ std::string checkProgramAgainstKv(const Program& program, const KvLayout& kv) {
                op.headDimV == kv.headDimV;
     };
     const auto sees = [&](const AttentionOp& op) { // what the group keeps
-        return !kv.inWindowGroup(op.layer) || (op.window > 0 && op.window <= kv.window);
+        return !kv.inWindowGroup(op.layer) || (op.window > 0 && op.window <= kv.window && op.sinks == 0);
     };
     for (const Op& op : program.ops) {
         const auto* qkv = std::get_if<QkvOp>(&op);

@@ -88,6 +88,7 @@ std::string StepBuffers::allocate(const Program& program, const KvLayout& kv, co
     m_kv = kv;
     m_capacities = program;
     m_capacities.ops.clear();
+    noteSight(program);
     const Widths w = widthsOf(program, weights);
     const std::int64_t tokens = program.maxTokens, sequences = program.maxSequences, rows = program.maxLogitRows;
     // Partitions of all decoded sequences together: each sequence can have one that is not full.
@@ -171,7 +172,7 @@ std::string StepBuffers::checkSequence(const StepInputs& in, std::size_t s) cons
         return name + "has a block table too short for its length.";
     for (std::int32_t i = in.tableStarts[s]; i < in.tableStarts[s + 1]; ++i)
         if (const std::int32_t block = in.blockTables[static_cast<std::size_t>(i)];
-            block < 0 || block >= m_kv.numBlocks)
+            block < (mayLack(i - in.tableStarts[s], length - count) ? -1 : 0) || block >= m_kv.numBlocks)
             return name + "names block " + std::to_string(block) + ", which the pool does not have.";
     for (std::int32_t t = 0; t < count; ++t) {
         const auto row = static_cast<std::size_t>(first + t);
@@ -185,6 +186,25 @@ std::string StepBuffers::checkSequence(const StepInputs& in, std::size_t s) cons
             return name + "has token " + std::to_string(in.tokenIds[row]) + ", which the vocabulary does not have.";
     }
     return m_kv.hasWindowGroup() ? checkWindow(in, s) : std::string();
+}
+
+/// Where one layer sees everything, all of it must be there.
+void StepBuffers::noteSight(const Program& program) {
+    bool everything = false;
+    for (const Op& op : program.ops)
+        if (const auto* attention = std::get_if<AttentionOp>(&op); attention && !m_kv.inWindowGroup(attention->layer)) {
+            everything = everything || attention->window == 0;
+            m_window = std::max(m_window, attention->window);
+            m_sinks = std::max(m_sinks, attention->sinks);
+        }
+    if (everything)
+        m_window = 0;
+}
+
+/// No token from position `from` on sees a slot of the table's block number `entry`.
+bool StepBuffers::mayLack(std::int32_t entry, std::int32_t from) const {
+    const std::int64_t first = std::int64_t(entry) * m_kv.blockSize;
+    return m_window > 0 && first >= m_sinks && first + m_kv.blockSize <= std::int64_t(from) - m_window + 1;
 }
 
 std::string StepBuffers::checkWindow(const StepInputs& in, std::size_t s) const {
@@ -267,7 +287,8 @@ std::string StepBuffers::load(const StepInputs& in) {
     copyIn(slotIds, in.slotMapping);
     copyIn(cuQueryLens, in.cuQueryLens);
     copyIn(sequenceLengths, in.sequenceLengths);
-    copyIn(tables, in.blockTables);
+    std::transform(in.blockTables.begin(), in.blockTables.end(), tables,
+                   [](std::int32_t block) { return std::max(block, 0); });
     copyIn(tableStarts, in.tableStarts);
     copyIn(logitRowIds, in.logitRows);
     copies.assign(in.copies.begin(), in.copies.end());

@@ -79,7 +79,7 @@ public:
     std::int32_t* slotIds = nullptr;
     std::int32_t* cuQueryLens = nullptr;
     std::int32_t* sequenceLengths = nullptr;
-    std::int32_t* tables = nullptr;
+    std::int32_t* tables = nullptr; ///< where the inputs have a hole, block 0: its slots are only read where masked
     std::int32_t* tableStarts = nullptr;
     /// With a window group: as `tables` and `slotIds`. What the windows have passed is block 0 here: its slots are only
     /// read where they are masked.
@@ -116,6 +116,8 @@ private:
     std::string checkSequence(const StepInputs& inputs, std::size_t sequence) const;
     std::string checkWindow(const StepInputs& inputs, std::size_t sequence) const;
     std::string checkTails(const StepInputs& inputs);
+    void noteSight(const Program& program);
+    bool mayLack(std::int32_t entry, std::int32_t from) const;
     void loadWindow(std::span<const std::int32_t> windowTables);
     void planAttention();
     void planSeals(std::span<const std::int32_t> tailSlots);
@@ -125,6 +127,7 @@ private:
     Arena m_arena;
     Program m_capacities; ///< without ops
     KvLayout m_kv;
+    std::int32_t m_window = 0, m_sinks = 0; ///< what any layer with the pool's blocks sees; window 0 = everything
     std::int64_t m_tokens = 0, m_sequences = 0, m_logitRows = 0;
     std::size_t m_fixedBytes = 0, m_tokenBytes = 0, m_logitRowBytes = 0;
     std::size_t m_peakBytes = 0;

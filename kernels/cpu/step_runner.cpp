@@ -281,18 +281,24 @@ void StepRunner::qkv(int thread, const QkvOp& op) {
     });
 }
 
-/// The first partition that a token of the op sees.
-std::int64_t StepRunner::firstPartition(const AttentionOp& op, std::int64_t row) const {
-    const std::int64_t position = m_.buffers->positions[row];
-    return op.window > 0 && position >= op.window ? (position - op.window + 1) / kPartition : 0;
+/// What a token of the op sees: the partitions of the sinks, as far as they lie apart, and those from `first` on.
+StepRunner::SeenPartitions StepRunner::seenPartitions(const AttentionOp& op, std::int64_t row) const {
+    const std::int64_t start = std::int64_t(m_.buffers->positions[row]) - op.window + 1;
+    if (op.window == 0 || start <= op.sinks)
+        return {0, 0};
+    const std::int64_t first = start / kPartition;
+    return {std::min(first, divideUp(op.sinks, kPartition)), first};
 }
 
 void StepRunner::attentionItem(int thread, const AttentionOp& op, const AttentionItem& item, std::int32_t kvHead) {
     StepBuffers& b = *m_.buffers;
     const std::int64_t group = op.heads / op.kvHeads, qStride = std::int64_t(op.heads) * op.headDimK;
     const std::int32_t s = item.sequence;
-    if (item.partition >= 0 && item.partition < firstPartition(op, item.firstToken))
-        return;
+    if (item.partition >= 0) {
+        const SeenPartitions seen = seenPartitions(op, item.firstToken);
+        if (item.partition >= seen.leading && item.partition < seen.first)
+            return;
+    }
     AttentionArgs args;
     args.kv = sealedAccess(op.layer, kvHead);
     if (m_.kv->hasTails())
@@ -305,6 +311,7 @@ void StepRunner::attentionItem(int thread, const AttentionOp& op, const Attentio
     args.firstPosition = b.positions[item.firstToken];
     args.tokens = item.tokens;
     args.window = op.window;
+    args.sinks = op.sinks;
     if (item.partition < 0) {
         const std::int64_t oStride = std::int64_t(op.heads) * op.headDimV;
         float* out = b.o + item.firstToken * oStride + kvHead * group * op.headDimV;
@@ -339,12 +346,11 @@ void StepRunner::attention(int thread, const AttentionOp& op) {
             const RowPartials& place = b.rowPartials[static_cast<std::size_t>(row)];
             if (place.count == 0)
                 return b.o + row * width;
-            const std::int64_t first = firstPartition(op, row);
+            const SeenPartitions seen = seenPartitions(op, row);
             for (std::int64_t kvHead = 0; kvHead < op.kvHeads; ++kvHead)
-                m_.kernels->combinePartials(b.partials +
-                                                (place.first * op.kvHeads + kvHead * place.count + first) * record,
-                                            place.count - first, static_cast<std::int32_t>(group), op.headDimV,
-                                            scratch + kvHead * group * op.headDimV);
+                m_.kernels->combinePartials(b.partials + (place.first * op.kvHeads + kvHead * place.count) * record,
+                                            seen.leading, seen.first, place.count, static_cast<std::int32_t>(group),
+                                            op.headDimV, scratch + kvHead * group * op.headDimV);
             unrotate(op, scratch, op.heads);
             return scratch;
         });

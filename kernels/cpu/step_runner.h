@@ -59,7 +59,10 @@ private:
     void embed(int thread, const EmbedOp& op);
     void qkv(int thread, const QkvOp& op);
     void attention(int thread, const AttentionOp& op);
-    std::int64_t firstPartition(const AttentionOp& op, std::int64_t row) const;
+    struct SeenPartitions {
+        std::int64_t leading = 0, first = 0; ///< [0, leading) and from `first` on
+    };
+    SeenPartitions seenPartitions(const AttentionOp& op, std::int64_t row) const;
     void attentionItem(int thread, const AttentionOp& op, const AttentionItem& item, std::int32_t kvHead);
     void mlp(int thread, const MlpOp& op);
     void logits(int thread, const LogitsOp& op);

@@ -24,15 +24,22 @@ private slots:
         QTest::addColumn<int>("dimV");
         QTest::addColumn<int>("group");
         QTest::addColumn<int>("window");
-        QTest::newRow("block 8") << 8 << 64 << 64 << 3 << 0;
-        QTest::newRow("block 16, odd dimensions") << 16 << 20 << 44 << 5 << 0;
-        QTest::newRow("block 32, one head") << 32 << 8 << 8 << 1 << 0;
-        QTest::newRow("block 64, many heads") << 64 << 128 << 80 << 19 << 0;
-        QTest::newRow("itself only") << 16 << 16 << 16 << 2 << 1;
-        QTest::newRow("window 20") << 8 << 20 << 44 << 3 << 20;
-        QTest::newRow("window of a tile") << 16 << 32 << 32 << 4 << 64;
-        QTest::newRow("window of a partition and one") << 64 << 16 << 24 << 17 << 257;
-        QTest::newRow("window longer than anything") << 16 << 16 << 16 << 1 << 700;
+        QTest::addColumn<int>("sinks");
+        QTest::newRow("block 8") << 8 << 64 << 64 << 3 << 0 << 0;
+        QTest::newRow("block 16, odd dimensions") << 16 << 20 << 44 << 5 << 0 << 0;
+        QTest::newRow("block 32, one head") << 32 << 8 << 8 << 1 << 0 << 0;
+        QTest::newRow("block 64, many heads") << 64 << 128 << 80 << 19 << 0 << 0;
+        QTest::newRow("itself only") << 16 << 16 << 16 << 2 << 1 << 0;
+        QTest::newRow("window 20") << 8 << 20 << 44 << 3 << 20 << 0;
+        QTest::newRow("window of a tile") << 16 << 32 << 32 << 4 << 64 << 0;
+        QTest::newRow("window of a partition and one") << 64 << 16 << 24 << 17 << 257 << 0;
+        QTest::newRow("window longer than anything") << 16 << 16 << 16 << 1 << 700 << 0;
+        QTest::newRow("a sink and itself") << 16 << 16 << 16 << 2 << 1 << 1;
+        QTest::newRow("sinks and window in one tile") << 8 << 20 << 44 << 3 << 20 << 4;
+        QTest::newRow("sinks of a tile") << 16 << 32 << 32 << 4 << 100 << 64;
+        QTest::newRow("sinks to the middle of a tile") << 32 << 8 << 24 << 5 << 60 << 100;
+        QTest::newRow("sinks beyond a partition") << 64 << 16 << 24 << 17 << 65 << 300;
+        QTest::newRow("sinks and window meet") << 16 << 16 << 16 << 1 << 301 << 300;
     }
     void attentionOverPagesAgreesWithFloat64() {
         QFETCH(int, blockSize);
@@ -40,6 +47,7 @@ private slots:
         QFETCH(int, dimV);
         QFETCH(int, group);
         QFETCH(int, window);
+        QFETCH(int, sinks);
         std::mt19937 random(7);
         constexpr int kLength = 601;
         const int blocks = (kLength + blockSize - 1) / blockSize;
@@ -72,33 +80,40 @@ private slots:
             args.q = q.data();
             args.qStride = static_cast<std::int64_t>(q.size());
             args.window = window;
+            args.sinks = sinks;
             const std::size_t record = static_cast<std::size_t>(group) * (2 + nv);
             for (int length : {1, 9, 64, 255, 256, 257, kLength}) {
                 const int parts = (length + 255) / 256, first = window > 0 ? std::max(0, length - window) : 0;
+                const auto seen = [&](int i) { return i < sinks || i >= first; };
                 std::fill(pool.begin(), pool.end(), std::byte(0xff));
-                for (int i = first; i < length; ++i) {
+                for (int i = 0; i < length; ++i) {
+                    if (!seen(i))
+                        continue;
                     const int slot = table[static_cast<std::size_t>(i / blockSize)] * blockSize + i % blockSize;
                     k->storeKey(kv, slot, keys.data() + static_cast<std::size_t>(i) * nk);
                     k->storeValue(kv, slot, values.data() + static_cast<std::size_t>(i) * nv);
                 }
                 args.firstPosition = length - 1;
                 args.tokens = 1;
-                const int begin = first / 256; // partitions before it are not computed
-                std::vector<float> partials(record * static_cast<std::size_t>(parts));
+                // Partitions between the sinks and the window are not computed.
+                const int begin = first <= sinks ? 0 : first / 256, leading = std::min(begin, (sinks + 255) / 256);
+                std::vector<float> partials(record * static_cast<std::size_t>(parts), std::nanf(""));
                 std::vector<float> scratch(static_cast<std::size_t>(attentionScratchFloats(group, dimK, dimV)));
-                for (int p = begin; p < parts; ++p)
-                    k->attendPartition(args, p * 256, std::min(length, (p + 1) * 256),
-                                       partials.data() + static_cast<std::size_t>(p) * record, scratch.data());
+                for (int p = 0; p < parts; ++p)
+                    if (p < leading || p >= begin)
+                        k->attendPartition(args, p * 256, std::min(length, (p + 1) * 256),
+                                           partials.data() + static_cast<std::size_t>(p) * record, scratch.data());
                 std::vector<float> out(static_cast<std::size_t>(group) * nv), whole(out.size());
-                k->combinePartials(partials.data() + static_cast<std::size_t>(begin) * record, parts - begin, group,
-                                   dimV, out.data());
+                k->combinePartials(partials.data(), leading, begin, parts, group, dimV, out.data());
                 // The path of prefill gives the same bits.
                 k->attendTokens(args, whole.data(), static_cast<std::int64_t>(whole.size()), scratch.data());
                 QVERIFY2(sameBits(out, whole), k->name);
                 for (int h = 0; h < group; ++h) {
                     std::vector<double> s(static_cast<std::size_t>(length));
                     double largest = -1e30, sum = 0;
-                    for (int i = first; i < length; ++i) {
+                    for (int i = 0; i < length; ++i) {
+                        if (!seen(i))
+                            continue;
                         double dot = 0;
                         for (std::size_t d = 0; d < nk; ++d)
                             dot += static_cast<double>(q[static_cast<std::size_t>(h) * nk + d]) *
@@ -106,13 +121,15 @@ private slots:
                         s[static_cast<std::size_t>(i)] = dot * static_cast<double>(scale);
                         largest = std::max(largest, s[static_cast<std::size_t>(i)]);
                     }
-                    for (int i = first; i < length; ++i)
-                        sum += s[static_cast<std::size_t>(i)] = std::exp(s[static_cast<std::size_t>(i)] - largest);
+                    for (int i = 0; i < length; ++i)
+                        if (seen(i))
+                            sum += s[static_cast<std::size_t>(i)] = std::exp(s[static_cast<std::size_t>(i)] - largest);
                     for (std::size_t d = 0; d < nv; ++d) {
                         double exact = 0;
-                        for (int i = first; i < length; ++i)
-                            exact += s[static_cast<std::size_t>(i)] / sum *
-                                     rounded(values[static_cast<std::size_t>(i) * nv + d]);
+                        for (int i = 0; i < length; ++i)
+                            if (seen(i))
+                                exact += s[static_cast<std::size_t>(i)] / sum *
+                                         rounded(values[static_cast<std::size_t>(i) * nv + d]);
                         const double error =
                             std::fabs(static_cast<double>(out[static_cast<std::size_t>(h) * nv + d]) - exact);
                         QVERIFY2(error < 3e-6, qPrintable(QStringLiteral("%1, length %2, head %3: error %4")
@@ -152,9 +169,27 @@ private slots:
             args.group = kGroup;
             args.qStride = kGroup * kDims;
             std::vector<float> scratch(static_cast<std::size_t>(attentionScratchFloats(kGroup, kDims, kDims)));
-            for (const int window : {1, 5, 63, 64, 65, 190, 256, 300})
+            for (const auto& [window, sinks] : {std::pair(1, 0),
+                                                {5, 0},
+                                                {63, 0},
+                                                {64, 0},
+                                                {65, 0},
+                                                {190, 0},
+                                                {256, 0},
+                                                {300, 0},
+                                                {1, 1},
+                                                {5, 4},
+                                                {30, 64},
+                                                {63, 4},
+                                                {64, 70},
+                                                {100, 256},
+                                                {190, 4},
+                                                {256, 3},
+                                                {290, 260},
+                                                {33, 300}})
                 for (const int first : {0, 50, 60, 250, 300, 505, 580}) {
                     args.window = window;
+                    args.sinks = sinks;
                     std::vector<float> chunk(q.size()), alone(q.size());
                     args.q = q.data();
                     args.firstPosition = first;

@@ -467,7 +467,7 @@ private:
             k.attendPartition(args, p * kPartition, std::min<std::int64_t>(seen, (p + 1) * kPartition),
                               partials.data() + p * record, scratch.data());
         std::vector<float> out(static_cast<std::size_t>(args.group * dimV), kNan);
-        k.combinePartials(partials.data(), parts, args.group, args.kv.headDimV, out.data());
+        k.combinePartials(partials.data(), 0, 0, parts, args.group, args.kv.headDimV, out.data());
         return out;
     }
 };

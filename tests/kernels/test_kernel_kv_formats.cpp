@@ -251,6 +251,7 @@ private slots:
         QTest::addColumn<int>("isa");
         QTest::addColumn<int>("blockSize");
         QTest::addColumn<int>("window");
+        QTest::addColumn<int>("sinks");
         const auto formats = allFormats();
         for (std::size_t f = 0; f < formats.size(); ++f)
             for (const Isa isa : {Isa::Portable, Isa::Avx2, Isa::Avx512})
@@ -258,10 +259,13 @@ private slots:
                     const bool narrow = formats[f].keys == KvDType::Int4 && size == 8;
                     if (cpuSupports(isa) && !narrow && (isa == bestIsa() || size == 16))
                         QTest::addRow("%s, %s, block %d", formatLabel(formats[f]).c_str(), isaName(isa), size)
-                            << static_cast<int>(f) << static_cast<int>(isa) << size << 0;
+                            << static_cast<int>(f) << static_cast<int>(isa) << size << 0 << 0;
                     if (cpuSupports(isa) && size == 16)
                         QTest::addRow("%s, %s, window 40", formatLabel(formats[f]).c_str(), isaName(isa))
-                            << static_cast<int>(f) << static_cast<int>(isa) << size << 40;
+                            << static_cast<int>(f) << static_cast<int>(isa) << size << 40 << 0;
+                    if (cpuSupports(isa) && size == 16)
+                        QTest::addRow("%s, %s, window 40, sinks 5", formatLabel(formats[f]).c_str(), isaName(isa))
+                            << static_cast<int>(f) << static_cast<int>(isa) << size << 40 << 5;
                 }
     }
     void everyChunkGivesTheSameBits() {
@@ -269,12 +273,14 @@ private slots:
         QFETCH(int, isa);
         QFETCH(int, blockSize);
         QFETCH(int, window);
+        QFETCH(int, sinks);
         const KvFormat form = allFormats()[static_cast<std::size_t>(format)];
         const Isa set = static_cast<Isa>(isa);
         TinyShape shape;
         shape.layers = form.skipLayers > 0 ? 3 : 2;
         shape.type = DType::F32;
         shape.window = window;
+        shape.sinks = sinks;
         TinyModel model(shape, 5);
         const auto tokens = randomTokens(kLength, shape.vocab, 9);
         const std::vector<float> expected = runAlone(model, tokens, set, 1, blockSize, form, 512);

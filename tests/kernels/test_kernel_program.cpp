@@ -131,6 +131,10 @@ private slots:
                 local.norms = true;
                 local.window = window;
                 QTest::addRow("%s norms, window %d", isaName(isa), window) << int(isa) << local;
+                for (std::int32_t sinks : {4, 70}) {
+                    local.sinks = sinks;
+                    QTest::addRow("%s window %d, sinks %d", isaName(isa), window, sinks) << int(isa) << local;
+                }
             }
         }
     }
@@ -161,20 +165,25 @@ private slots:
         QTest::addColumn<int>("isa");
         QTest::addColumn<int>("type");
         QTest::addColumn<int>("window");
+        QTest::addColumn<int>("sinks");
         for (Isa isa : isasHere()) {
             for (DType type : {DType::Q4_1, DType::Q8_0, DType::F16})
-                QTest::addRow("%s %s", isaName(isa), typeLabel(type)) << int(isa) << int(type) << 0;
+                QTest::addRow("%s %s", isaName(isa), typeLabel(type)) << int(isa) << int(type) << 0 << 0;
             for (int window : {20, 257})
-                QTest::addRow("%s F16, window %d", isaName(isa), window) << int(isa) << int(DType::F16) << window;
+                QTest::addRow("%s F16, window %d", isaName(isa), window) << int(isa) << int(DType::F16) << window << 0;
+            QTest::addRow("%s Q8_0, window 20, sinks 70", isaName(isa)) << int(isa) << int(DType::Q8_0) << 20 << 70;
+            QTest::addRow("%s F16, window 100, sinks 4", isaName(isa)) << int(isa) << int(DType::F16) << 100 << 4;
         }
     }
     void sameBitsHoweverItIsComputed() {
         QFETCH(int, isa);
         QFETCH(int, type);
         QFETCH(int, window);
+        QFETCH(int, sinks);
         TinyShape shape;
         shape.type = static_cast<DType>(type);
         shape.window = window;
+        shape.sinks = sinks;
         shape.norms = window > 0;
         shape.heads = 6; // an odd share for two threads
         TinyModel model(shape, 12);

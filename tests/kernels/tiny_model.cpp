@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <limits>
 
 namespace kvscope::tests {
@@ -103,24 +104,23 @@ std::vector<double> multiply(const FileWeight& w, const std::vector<double>& x, 
 
 /// Causal attention of the token at position t to positions from `first` on, all heads.
 std::vector<double> attend(const TinyShape& s, const std::vector<double>& q, const std::vector<std::vector<double>>& k,
-                           const std::vector<std::vector<double>>& v, std::size_t first, std::size_t t) {
+                           const std::vector<std::vector<double>>& v, const std::vector<std::size_t>& seen) {
     const auto dk = static_cast<std::size_t>(s.headDimK), dv = static_cast<std::size_t>(s.headDimV);
     std::vector<double> o(static_cast<std::size_t>(s.heads) * dv);
     for (int head = 0; head < s.heads; ++head) {
         const auto kvHead = static_cast<std::size_t>(head / (s.heads / s.kvHeads));
-        std::vector<double> score(t + 1);
-        for (std::size_t j = first; j <= t; ++j)
+        std::vector<double> score(seen.size());
+        for (std::size_t j = 0; j < seen.size(); ++j)
             for (std::size_t d = 0; d < dk; ++d)
-                score[j] += q[static_cast<std::size_t>(head) * dk + d] * k[j][kvHead * dk + d] /
+                score[j] += q[static_cast<std::size_t>(head) * dk + d] * k[seen[j]][kvHead * dk + d] /
                             std::sqrt(static_cast<double>(dk));
-        const auto seen = score.begin() + static_cast<std::ptrdiff_t>(first);
-        const double largest = *std::max_element(seen, score.end());
+        const double largest = *std::max_element(score.begin(), score.end());
         double sum = 0;
-        for (auto value = seen; value != score.end(); ++value)
-            sum += * value = std::exp(*value - largest);
-        for (std::size_t j = first; j <= t; ++j)
+        for (double& value : score)
+            sum += value = std::exp(value - largest);
+        for (std::size_t j = 0; j < seen.size(); ++j)
             for (std::size_t d = 0; d < dv; ++d)
-                o[static_cast<std::size_t>(head) * dv + d] += score[j] / sum * v[j][kvHead * dv + d];
+                o[static_cast<std::size_t>(head) * dv + d] += score[j] / sum * v[seen[j]][kvHead * dv + d];
     }
     return o;
 }
@@ -240,7 +240,8 @@ std::string TinyModel::load(Backend& backend, std::int32_t maxTokens, std::int32
                                  optional(l.kBias), optional(l.vBias), s.heads, s.kvHeads, s.headDimK, s.headDimV,
                                  s.windowOf(i) > 0 ? 1 : 0, norm(l.qNorm), norm(l.kNorm)});
         p.ops.emplace_back(AttentionOp{i, 1.0f / std::sqrt(static_cast<float>(s.headDimK)), ids[l.o], s.heads,
-                                       s.kvHeads, s.headDimK, s.headDimV, s.windowOf(i), norm(l.postAttention), kEps});
+                                       s.kvHeads, s.headDimK, s.headDimV, s.windowOf(i), s.sinks, norm(l.postAttention),
+                                       kEps});
         p.ops.emplace_back(
             MlpOp{ids[l.mlpNorm], kEps, ids[l.gate], ids[l.up], ids[l.down], s.activation, norm(l.postMlp)});
     }
@@ -319,8 +320,11 @@ std::vector<double> TinyModel::reference(const std::vector<std::int32_t>& tokens
                     value = roundToHalf(value);
         }
         for (std::size_t t = 0; t < n; ++t) {
-            const std::size_t first = window > 0 && t >= window ? t - window + 1 : 0;
-            addTo(x[t], multiply(w(l.o), attend(shape, q[t], k, v, first, t)), l.postAttention);
+            std::vector<std::size_t> seen;
+            for (std::size_t j = 0; j <= t; ++j)
+                if (window == 0 || j + window > t || j < static_cast<std::size_t>(s.sinks))
+                    seen.push_back(j);
+            addTo(x[t], multiply(w(l.o), attend(shape, q[t], k, v, seen)), l.postAttention);
             const std::vector<double> h = rms(x[t].data(), w(l.mlpNorm), kEps);
             std::vector<double> gate = multiply(w(l.gate), h);
             const std::vector<double> up = multiply(w(l.up), h);
@@ -346,7 +350,9 @@ Driver::Driver(Backend& backend, const TinyModel& model, std::int32_t blockSize,
                std::int32_t tailSlots)
     : m_backend(backend)
     , m_vocab(model.shape.vocab)
-    , m_blockSize(blockSize) {
+    , m_blockSize(blockSize)
+    , m_window(model.shape.window)
+    , m_sinks(model.shape.sinks) {
     for (std::int32_t i = 0; i < numBlocks; ++i)
         freeBlocks.push_back(i);
     for (std::int32_t i = 0; i < tailSlots; ++i)
@@ -368,6 +374,17 @@ std::vector<float> Driver::run(Sequence& sequence, const std::vector<std::int32_
         i += static_cast<std::size_t>(to - from);
     }
     return logits;
+}
+
+void Driver::giveBackPassed(Sequence& s) {
+    if (m_sinks == 0)
+        return;
+    for (std::int32_t i = (m_sinks + m_blockSize - 1) / m_blockSize; (i + 1) * m_blockSize <= s.length - m_window + 1;
+         ++i) {
+        std::int32_t& block = s.table[static_cast<std::size_t>(i)];
+        if (block >= 0)
+            freeBlocks.push_back(std::exchange(block, -1)); // the next one to be written
+    }
 }
 
 std::vector<float> Driver::step(const std::vector<Part>& parts, std::vector<BlockCopy> copies) {
@@ -410,6 +427,8 @@ std::vector<float> Driver::step(const std::vector<Part>& parts, std::vector<Bloc
     in.tailSlots = tails;
     const Ticket ticket = m_backend.submit(in);
     status = m_backend.await(ticket);
+    for (const Part& part : parts)
+        giveBackPassed(*part.sequence);
     std::vector<float> logits(rows.size() * static_cast<std::size_t>(m_vocab));
     if (status == StepStatus::Done)
         for (std::size_t i = 0; i < rows.size(); ++i)

@@ -41,8 +41,9 @@ struct TinyShape {
     bool norms = false; ///< of every head of q and k, and behind attention and MLP; the embedding is scaled
     /// > 0: every other layer, beginning with the first, sees so many positions and rotates by a base of its own.
     std::int32_t window = 0;
+    std::int32_t sinks = 0; ///< > 0: every layer has the window, and sees so many first positions too
 
-    std::int32_t windowOf(std::int32_t layer) const { return layer % 2 == 0 ? window : 0; }
+    std::int32_t windowOf(std::int32_t layer) const { return sinks > 0 || layer % 2 == 0 ? window : 0; }
 };
 
 class TinyModel {
@@ -100,12 +101,15 @@ public:
     /// Computes the tokens in chunks of at most `chunk`, cut as tail slots want it; logits of every token.
     std::vector<float> run(Sequence& sequence, const std::vector<std::int32_t>& tokens, std::size_t chunk);
 
+    /// With sinks a sequence's blocks come back when no token sees them any more; its table has a hole then.
     std::vector<std::int32_t> freeBlocks;
     std::vector<std::int32_t> freeTails; ///< empty: the format has none
 
 private:
+    void giveBackPassed(Sequence& sequence);
+
     kernels::Backend& m_backend;
-    std::int32_t m_vocab, m_blockSize;
+    std::int32_t m_vocab, m_blockSize, m_window, m_sinks;
 };
 
 } // namespace kvscope::tests

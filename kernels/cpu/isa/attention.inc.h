@@ -7,8 +7,8 @@
 // of weights is one fixed tree, a value lane sees its positions in ascending order. Partials are combined in ascending
 // order. So who computes a partition, how long the chunk is and how large the blocks are changes nothing.
 // Positions at or after `last` never enter an operation whose result is kept: their slots may hold anything. With a
-// window nor do those before it: partitions and tiles that lie outside are left out, a tile that it cuts is masked, so
-// what a token sees is a function of its position only.
+// window nor do those before it, except the sinks, the first positions of all: partitions and tiles that lie outside
+// are left out, a tile that is cut is masked, so what a token sees is a function of its position only.
 // With quantized parts a token sees the blocks before its own in sealed form and its own as f16, whether that block
 // became full in this step or not: so neither chunk nor company decides what it sees.
 #pragma once
@@ -16,14 +16,51 @@
 namespace kvscope::kernels {
 namespace {
 
-/// What query rows see of a tile: its positions [first, end), at least one.
+/// What query rows see of a tile: its positions [first, end) without [gap, gapEnd), at least one.
 struct Seen {
     int first = 0, end = 0;
+    int gap = 0, gapEnd = 0;
 };
 
-/// The first position that the token at `position` sees.
+/// The positions on both sides of the gap, one run after the other.
+struct SeenRun {
+    KV_INLINE explicit SeenRun(Seen seen) : first(seen.first), end(seen.gapEnd > 0 ? seen.gap : seen.end) {}
+    KV_INLINE bool any() const { return first < end; }
+    KV_INLINE void next(Seen seen) {
+        first = seen.gapEnd > end ? seen.gapEnd : seen.end;
+        end = seen.end;
+    }
+    int first, end;
+};
+
+/// Where the window of the token at `position` begins; 0 = it reaches the sinks, or the beginning.
 KV_FN std::int64_t windowStart(const AttentionArgs& args, std::int64_t position) {
-    return args.window > 0 && position >= args.window ? position - args.window + 1 : 0;
+    const std::int64_t start = position - args.window + 1;
+    return args.window > 0 && start > args.sinks ? start : 0;
+}
+
+/// Nothing of the `count` positions from `start` on is seen by a token whose window begins at `from`.
+KV_FN bool hiddenBefore(const AttentionArgs& args, std::int64_t from, std::int64_t start, std::int64_t count) {
+    return start >= args.sinks && start + count <= from;
+}
+
+/// What a token whose window begins at `from` sees of the tile at `start`, of positions before `last`.
+KV_FN Seen seenOf(const AttentionArgs& args, std::int64_t from, std::int64_t start, std::int64_t last) {
+    const auto inTile = [start](std::int64_t position) {
+        return position <= start ? 0 : position - start < kKeyTile ? static_cast<int>(position - start) : 64;
+    };
+    Seen seen;
+    seen.end = inTile(last);
+    const int window = inTile(from), sinks = inTile(args.sinks);
+    if (sinks == 0) {
+        seen.first = window;
+    } else if (window >= seen.end) { // of the sinks only
+        seen.end = sinks < seen.end ? sinks : seen.end;
+    } else if (sinks < window) {
+        seen.gap = sinks;
+        seen.gapEnd = window;
+    }
+    return seen;
 }
 
 /// scores[r][64] = factor * q[r]·k for R query rows, in register tiles of R x V vectors of 16 keys.
@@ -64,16 +101,17 @@ KV_FN void addValues(const AttentionArgs& args, const Tile& tile, const float* w
         for (int r = 0; r < R; ++r)
             for (int v = 0; v < V; ++v)
                 sum[r][v] = load(acc + r * stride + d + v * 16);
-        for (int i = seen.first; i < seen.end; ++i) {
-            F value[V];
-            for (int v = 0; v < V; ++v)
-                value[v] = tile.values(i, d + v * 16);
-            for (int r = 0; r < R; ++r) {
-                const F w = set1(weights[r * kKeyTile + i]);
+        for (SeenRun run(seen); run.any(); run.next(seen))
+            for (int i = run.first; i < run.end; ++i) {
+                F value[V];
                 for (int v = 0; v < V; ++v)
-                    sum[r][v] = fma(w, value[v], sum[r][v]);
+                    value[v] = tile.values(i, d + v * 16);
+                for (int r = 0; r < R; ++r) {
+                    const F w = set1(weights[r * kKeyTile + i]);
+                    for (int v = 0; v < V; ++v)
+                        sum[r][v] = fma(w, value[v], sum[r][v]);
+                }
             }
-        }
         for (int r = 0; r < R; ++r)
             for (int v = 0; v < V; ++v)
                 store(acc + r * stride + d + v * 16, sum[r][v]);
@@ -82,8 +120,9 @@ KV_FN void addValues(const AttentionArgs& args, const Tile& tile, const float* w
         const int n = dims - d < 16 ? dims - d : 16;
         for (int r = 0; r < R; ++r) {
             F sum = loadPart(acc + r * stride + d, n);
-            for (int i = seen.first; i < seen.end; ++i)
-                sum = fma(set1(weights[r * kKeyTile + i]), tile.valuesPart(i, d, n), sum);
+            for (SeenRun run(seen); run.any(); run.next(seen))
+                for (int i = run.first; i < run.end; ++i)
+                    sum = fma(set1(weights[r * kKeyTile + i]), tile.valuesPart(i, d, n), sum);
             storePart(acc + r * stride + d, sum, n);
         }
     }
@@ -94,6 +133,8 @@ KV_FN void addValues(const AttentionArgs& args, const Tile& tile, const float* w
 KV_FN void softmaxTile(float* scores, Seen seen, float* maximum, float* sum, float* acc, std::int32_t dims) {
     const float lowest = -__builtin_inff();
     for (int i = 0; i < seen.first; ++i)
+        scores[i] = lowest;
+    for (int i = seen.gap; i < seen.gapEnd; ++i)
         scores[i] = lowest;
     F s[kVectorsPerTile];
     F largest = set1(*maximum);
@@ -254,8 +295,9 @@ void attendPartition(const AttentionArgs& args, std::int64_t first, std::int64_t
     flat.valueData = scratch + args.kv.headDimK * kKeyTile;
     flat.dims = dims;
     const std::int64_t from = windowStart(args, args.firstPosition);
-    const std::int64_t hidden = from > first ? (from - first) / kKeyTile * kKeyTile : 0; // whole tiles
-    for (std::int64_t start = first + hidden; start < last; start += kKeyTile) {
+    for (std::int64_t start = first; start < last; start += kKeyTile) {
+        if (hiddenBefore(args, from, start, kKeyTile))
+            continue;
         TileAddress at;
         const bool sealed = last <= open || start + kKeyTile <= open;
         if (sealed) {
@@ -265,9 +307,7 @@ void attendPartition(const AttentionArgs& args, std::int64_t first, std::int64_t
                 flattenTile(args, start, end, flat);
             overlayOpenBlock(args, own, start, flat);
         }
-        Seen seen;
-        seen.first = from > start ? static_cast<int>(from - start) : 0;
-        seen.end = last - start < kKeyTile ? static_cast<int>(last - start) : static_cast<int>(kKeyTile);
+        const Seen seen = seenOf(args, from, start, last);
         for (std::int32_t h = 0; h < args.group; h += kHeadPiece) {
             const int heads = args.group - h < kHeadPiece ? args.group - h : kHeadPiece;
             const float* q = args.q + static_cast<std::int64_t>(h) * args.kv.headDimK;
@@ -301,14 +341,18 @@ KV_FN void scaleHead(float* acc, float factor, std::int32_t dims) {
     }
 }
 
-void combinePartials(const float* partials, std::int64_t count, std::int32_t group, std::int32_t dims, float* out) {
+void combinePartials(const float* partials, std::int64_t leading, std::int64_t from, std::int64_t count,
+                     std::int32_t group, std::int32_t dims, float* out) {
     const std::int64_t record = static_cast<std::int64_t>(group) * (2 + dims);
+    const std::int64_t first = leading > 0 ? 0 : from;
     for (std::int32_t h = 0; h < group; ++h) {
         const float* values = partials + 2 * group + static_cast<std::int64_t>(h) * dims;
         float* acc = out + static_cast<std::int64_t>(h) * dims;
-        std::memcpy(acc, values, static_cast<std::size_t>(dims) * sizeof(float));
-        float maximum = partials[h], sum = partials[group + h];
-        for (std::int64_t p = 1; p < count; ++p) {
+        std::memcpy(acc, values + first * record, static_cast<std::size_t>(dims) * sizeof(float));
+        float maximum = partials[first * record + h], sum = partials[first * record + group + h];
+        for (std::int64_t p = first + 1; p < count; ++p) {
+            if (p >= leading && p < from)
+                continue;
             const float* next = partials + p * record;
             foldHead(&maximum, &sum, acc, next[h], next[group + h], values + p * record, dims);
         }
@@ -337,10 +381,7 @@ void attendDiagonal(const AttentionArgs& args, FlatTile& tile, std::int64_t star
             overlayOpenBlock(args, own, start, tile);
             open = own;
         }
-        const std::int64_t from = windowStart(args, position) - start, to = position + 1 - start;
-        Seen seen;
-        seen.first = from > 0 ? static_cast<int>(from) : 0;
-        seen.end = to < kKeyTile ? static_cast<int>(to) : static_cast<int>(kKeyTile);
+        const Seen seen = seenOf(args, windowStart(args, position), start, position + 1);
         attendTile(args, tile, rows.q + r * args.kv.headDimK, args.group, seen, rows.maximum + r, rows.sum + r,
                    rows.acc + r * args.kv.headDimV, rows.scores);
     }
@@ -354,10 +395,12 @@ void attendChunkTile(const AttentionArgs& args, FlatTile& tile, std::int64_t sta
     // Token t sees positions first + t - window + 1..first + t. Those before `begun` see nothing of the tile, those
     // before `whole` a part that ends with themselves. Then come those that see all of it (sealed, where parts are
     // quantized), which go through it together; from `cut` on its beginning, from `gone` on all of it is behind them.
+    // Of a tile with sinks these stay, so it never is.
     const std::int64_t begun = clamp(start - first);
     const std::int64_t whole = clamp(start + kKeyTile - (quantized ? 0 : 1) - first);
-    const std::int64_t cut = args.window > 0 ? clamp(start + args.window - first) : args.tokens;
-    const std::int64_t gone = args.window > 0 ? clamp(start + kKeyTile + args.window - 1 - first) : args.tokens;
+    const bool windowed = args.window > 0 && args.sinks<start + kKeyTile, sinks = args.sinks> start;
+    const std::int64_t cut = windowed ? clamp((sinks ? args.sinks : start) + args.window - first) : args.tokens;
+    const std::int64_t gone = windowed && !sinks ? clamp(start + kKeyTile + args.window - 1 - first) : args.tokens;
     if (begun >= gone)
         return;
     flattenTile(args, start, end, tile);
@@ -376,14 +419,18 @@ void attendChunkTile(const AttentionArgs& args, FlatTile& tile, std::int64_t sta
 }
 
 /// Adds the partition that begins at `partition` to the totals of the tokens that reach it, with (2 + headDimV) floats
-/// of state a row; the tokens whose window begins in it have no total yet.
+/// of state a row. Tokens whose window begins in it have no total yet unless there are sinks; with sinks those that see
+/// nothing of it are left as they are.
 void foldChunk(const AttentionArgs& args, std::int64_t partition, float* total, const float* part) {
     const std::int64_t group = args.group, rows = args.tokens * group, dims = args.kv.headDimV;
     const std::int64_t seen = partition - args.firstPosition; // tokens before it do not reach this partition
     for (std::int64_t r = (seen < 0 ? 0 : seen) * group; r < rows; ++r) {
         float* acc = total + 2 * rows + r * dims;
         const float* next = part + 2 * rows + r * dims;
-        if (windowStart(args, args.firstPosition + r / group) < partition) {
+        const std::int64_t from = windowStart(args, args.firstPosition + r / group);
+        if (args.sinks > 0 && hiddenBefore(args, from, partition, kPartition))
+            continue;
+        if (from < partition || args.sinks > 0) {
             foldHead(total + r, total + rows + r, acc, part[r], part[rows + r], next, args.kv.headDimV);
             continue;
         }
@@ -411,8 +458,11 @@ void attendTokens(const AttentionArgs& args, float* out, std::int64_t outStride,
     tile.valueData = values;
     tile.dims = dims;
 
-    const std::int64_t first = windowStart(args, args.firstPosition) / kPartition * kPartition;
+    const std::int64_t from = windowStart(args, args.firstPosition);
+    const std::int64_t first = args.sinks > 0 ? 0 : from / kPartition * kPartition;
     for (std::int64_t partition = first; partition < end; partition += kPartition) {
+        if (hiddenBefore(args, from, partition, kPartition))
+            continue;
         float* now = partition == first ? total : part;
         float *maximum = now, *sum = now + rows, *acc = now + 2 * rows;
         resetRows(maximum, sum, acc, rows, dims);
