@@ -48,6 +48,7 @@ std::optional<Error> explain(const sched::EndedSequence& ended) {
 MissReason missReason(kv::MissKind kind) {
     switch (kind) {
     case kv::MissKind::None:
+    case kv::MissKind::PastWindow:
         return MissReason::None;
     case kv::MissKind::Disabled:
         return MissReason::Disabled;

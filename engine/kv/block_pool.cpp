@@ -195,7 +195,8 @@ void BlockPool::forget(BlockId block, bool forRoom) {
 
 void BlockPool::markRead(std::span<const BlockId> blocks, Nanos now) {
     for (const BlockId block : blocks)
-        m_facts[at(block)].lastRead = now;
+        if (block.valid())
+            m_facts[at(block)].lastRead = now;
     ++m_epoch;
 }
 

@@ -101,6 +101,7 @@ public:
     /// An unreferenced findable block loses its content and is the next to be taken. The index must have dropped it.
     /// `forRoom`: it was the next to go, because somebody needs its room; this moves the turnover clock.
     void forget(BlockId block, bool forRoom);
+    /// Invalid ids are passed over.
     void markRead(std::span<const BlockId> blocks, Nanos now);
 
 private:

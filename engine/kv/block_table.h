@@ -35,8 +35,10 @@ public:
     ~BlockTable() { release(); }
 
     explicit operator bool() const { return m_cache != nullptr; }
-    /// In order of position. Valid until the next call on the cache.
+    /// In order of position; invalid where the window has passed them (CacheConfig::sinkWindow). Valid until the next
+    /// call on the cache.
     std::span<const BlockId> blocks() const;
+    std::int32_t heldBlocks() const; ///< of these, the valid ones
     /// With a window group: the companions of the leading blocks, invalid where the window has passed them or none is
     /// needed yet. Valid until the next call on the cache.
     std::span<const BlockId> windowBlocks() const;

@@ -71,11 +71,13 @@ KvCache::KvCache(const CacheConfig& config, std::unique_ptr<BlockHasher> hasher,
     , m_hasher(hasher ? std::move(hasher) : makeBlockHasher(config.keys))
     , m_prefixCaching(config.prefixCaching)
     , m_tailSlots(config.tailSlots)
+    , m_sight{config.sinks, config.sinkWindow, config.blockSize}
     , m_index(config.numBlocks)
     , m_evicted(std::max(config.numBlocks, kSmallestEvictionLog))
     , m_memory(kRememberedOwners) {
     KV_CHECK(!contiguous() || !m_prefixCaching, "the contiguous allocator has no prefix cache");
-    KV_CHECK(!contiguous() || config.window == 0, "the contiguous allocator has no window group");
+    KV_CHECK(!contiguous() || (config.window == 0 && !m_sight.on()), "the contiguous allocator has no windows");
+    KV_CHECK(config.window == 0 || !m_sight.on(), "sinks go with no window group");
     if (config.window > 0)
         m_window.emplace(config.window, config.windowBlocks, config.numBlocks, config.blockSize);
     m_found.reserve(static_cast<std::size_t>(config.numBlocks));
@@ -96,28 +98,14 @@ BlockTable KvCache::newTable(OwnerId owner, std::uint64_t adapter) {
     }
     TableRecord& table = m_tables[static_cast<std::size_t>(index)];
     table.blocks.clear();
+    table.passed.clear();
+    table.passedFrom = table.passedEnd = 0;
     table.tokens = 0;
     table.owner = owner;
     table.adapter = adapter;
     table.serial = m_nextSerial++;
     table.live = true;
     return {this, index};
-}
-
-void KvCache::remember(const TableRecord& table) {
-    if (table.tokens == 0 || !table.owner.valid())
-        return;
-    RememberedSequence& memory = m_memory.renew(table.owner);
-    std::int64_t left = table.tokens;
-    for (const BlockId block : table.blocks) {
-        const auto tokens = m_pool.tokens(block).first(
-            static_cast<std::size_t>(std::min<std::int64_t>(left, m_pool.facts(block).fill)));
-        if (tokens.empty())
-            break;
-        memory.tokens.insert(memory.tokens.end(), tokens.begin(), tokens.end());
-        memory.blocks.push_back({block, m_pool.identity(block).generation});
-        left -= static_cast<std::int64_t>(tokens.size());
-    }
 }
 
 void KvCache::releaseTable(std::int32_t index) noexcept {
@@ -184,9 +172,10 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
 
     // Blocks of the prefix that are cached leave the free list too, so they count as needed.
     const auto cached = std::count_if(m_found.begin(), m_found.end(),
-                                      [this](BlockId block) { return m_pool.facts(block).count() == 0; });
+                                      [this](BlockId b) { return b.valid() && m_pool.facts(b).count() == 0; });
     const bool copies = reused % blockSize() != 0;
-    const std::int32_t newBlocks = blocksFor(total) - static_cast<std::int32_t>(m_found.size()) + (copies ? 1 : 0);
+    const std::int32_t end = endAtAdmission(total, request.chunk);
+    const std::int32_t newBlocks = end - static_cast<std::int32_t>(m_found.size()) + (copies ? 1 : 0);
     const std::int32_t needed = newBlocks + static_cast<std::int32_t>(cached) + request.keepBack;
     if (needed > available())
         return tl::unexpected(Shortage{needed, available()});
@@ -204,10 +193,12 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
     TableRecord& table = record(admission.table);
     takeTailSlot(table);
     share(table, m_found, reused, now);
+    if (forks)
+        takePassed(table, record(*request.forkFrom));
     openWindow(table);
     if (copies)
         copyTail(table, now);
-    appendBlocks(table, total, EvictionReason::Admission, now);
+    appendBlocks(table, static_cast<std::int64_t>(end) * blockSize(), EvictionReason::Admission, now);
     admission.reusedTokens = reused;
     admission.newBlocks = newBlocks;
     return admission;
@@ -217,8 +208,9 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
 std::int64_t KvCache::forkableTokens(const AdmitRequest& request) const {
     if (request.forkFrom == nullptr || record(*request.forkFrom).adapter != request.adapter)
         return 0;
-    return shareable(request.forkFrom->blocks(), std::min({request.forkTokens, request.forkFrom->tokens(),
-                                                           static_cast<std::int64_t>(request.tokens.size()) - 1}));
+    const std::int64_t most = std::min(
+        {request.forkTokens, request.forkFrom->tokens(), static_cast<std::int64_t>(request.tokens.size()) - 1});
+    return shareable(request.forkFrom->blocks(), stillHeld(record(*request.forkFrom), most));
 }
 
 GrowResult KvCache::grow(BlockTable& handle, std::int64_t upTo, Nanos now) {
@@ -287,7 +279,8 @@ void KvCache::appendBlocks(TableRecord& table, std::int64_t upTo, EvictionReason
 
 void KvCache::share(TableRecord& table, std::span<const BlockId> blocks, std::int64_t tokens, Nanos now) {
     for (const BlockId block : blocks) {
-        m_pool.addReference(block, table.owner, now);
+        if (block.valid())
+            m_pool.addReference(block, table.owner, now);
         table.blocks.push_back(block);
     }
     table.tokens = tokens;
@@ -326,6 +319,8 @@ void KvCache::commitCopies() {
 }
 
 void KvCache::dropReference(BlockId block) {
+    if (!block.valid()) // its window has passed it
+        return;
     m_pool.dropReference(block);
     forgetCompanion(block);
     if (m_pendingCopies.empty() || m_pool.facts(block).count() > 0)
@@ -374,6 +369,7 @@ void KvCache::advance(BlockTable& handle, std::span<const TokenId> tokens, Nanos
             seal(table, index, now);
     }
     slideWindow(table);
+    slideSinks(table);
     m_pool.markRead(std::span(table.blocks).first(static_cast<std::size_t>(blocksFor(table.tokens))), now);
 }
 
@@ -389,6 +385,8 @@ void KvCache::publish(TableRecord& table, std::size_t index, Nanos now) {
     const BlockId parent = index == 0 ? BlockId() : table.blocks[index - 1];
     // Behind a block that cannot be found nothing can be found either.
     if (parent.valid() && !m_pool.facts(parent).findable)
+        return;
+    if (m_sight.on() && static_cast<std::int64_t>(index + 1) * blockSize() > m_sight.unaffected())
         return;
     const auto tokens = m_pool.tokens(block);
     const BlockKey key = m_hasher->block(keyOf(parent, table.adapter), tokens);
@@ -420,10 +418,11 @@ BlockTable KvCache::fork(const BlockTable& handle, std::int64_t tokens, OwnerId 
     const std::uint64_t adapter = record(handle).adapter;
     KV_CHECK(tokens >= 0 && tokens <= record(handle).tokens, "a fork wants more tokens than its source has computed");
     KV_CHECK(!contiguous(), "two tables cannot share an extent");
-    tokens = shareable(handle.blocks(), tokens);
+    tokens = shareable(handle.blocks(), stillHeld(record(handle), tokens));
     BlockTable forked = newTable(owner, adapter);
     const auto blocks = handle.blocks().first(static_cast<std::size_t>(blocksFor(tokens)));
     share(record(forked), blocks, tokens, now);
+    takePassed(record(forked), record(handle));
     openWindow(record(forked));
     return forked;
 }
@@ -432,6 +431,7 @@ void KvCache::truncate(BlockTable& handle, std::int64_t tokens) {
     rethrowBroken();
     TableRecord& table = record(handle);
     KV_CHECK(tokens >= 0 && tokens <= table.tokens, "a sequence can only be cut to fewer tokens than it has");
+    tokens = stillHeld(table, tokens);
     if (tokens % blockSize() != 0 && m_pool.facts(table.blocks[static_cast<std::size_t>(tokens / blockSize())]).sealed)
         tokens = shareable(tokens);
     if (contiguous())
@@ -447,6 +447,7 @@ void KvCache::truncate(BlockTable& handle, std::int64_t tokens) {
         dropReference(last);
     }
     table.tokens = tokens;
+    takePassed(table, table);
     if (computes)
         openWindow(table);
     if (tokens % blockSize() == 0) {
@@ -460,7 +461,8 @@ void KvCache::truncate(BlockTable& handle, std::int64_t tokens) {
 
 PinnedBlocks KvCache::pin(const BlockTable& handle, std::int32_t blocks) {
     rethrowBroken();
-    const auto pinned = handle.blocks().first(contiguous() ? 0 : static_cast<std::size_t>(blocks));
+    const std::size_t leading = record(handle).passedEnd > 0 ? record(handle).passedFrom : handle.blocks().size();
+    const auto pinned = handle.blocks().first(contiguous() ? 0 : std::min(static_cast<std::size_t>(blocks), leading));
     std::int32_t index = 0;
     if (m_freePins.empty()) {
         index = static_cast<std::int32_t>(m_pins.size());

@@ -34,6 +34,7 @@
 #include "engine/kv/key_table.h"
 #include "engine/kv/miss_cause.h"
 #include "engine/kv/owner_memory.h"
+#include "engine/kv/sink_window.h"
 #include "engine/kv/window_group.h"
 
 namespace kvscope::kv {
@@ -54,6 +55,11 @@ struct CacheConfig {
     /// as the last window before its end is there. 0 = all layers keep everything. Paged only.
     std::int32_t window = 0;
     std::int32_t windowBlocks = 0;
+    /// All layers attend to the first `sinks` and the last `sinkWindow` tokens only: blocks between them are given
+    /// back, and what lies behind the first sinks + sinkWindow tokens is not published. So everything in the index is
+    /// what a model without a window computes, and no key has to tell the two numbers. 0 = all is kept. Paged only, not
+    /// with a window group.
+    std::int64_t sinks = 0, sinkWindow = 0;
     KeyContext keys;
 };
 
@@ -85,11 +91,13 @@ struct AdmitRequest {
     std::int64_t forkTokens = 0;
     /// Contiguous: the tokens that it may come to hold; its extent has room for as many, or is the whole pool.
     std::int64_t longest = 0;
-    bool explain = false; ///< find out why less than possible was reused (walks the pool once)
+    std::int64_t chunk = 1; ///< sinks: most tokens of it in a step
+    bool explain = false;   ///< find out why less than possible was reused (walks the pool once)
 };
 
 struct Admission {
-    BlockTable table;              ///< room for all tokens; table.tokens() = reusedTokens
+    /// Room for all tokens, or, with sinks, as many blocks as it may come to have; table.tokens() = reusedTokens.
+    BlockTable table;
     std::int64_t reusedTokens = 0; ///< at most tokens - 1: the last one is computed for its logits
     std::int32_t newBlocks = 0;    ///< taken empty or by eviction
     MissCause cause;               ///< filled when asked to explain
@@ -166,15 +174,17 @@ public:
 
     /// A second table over the first `tokens` tokens (at most table.tokens()), with tails over the whole blocks of
     /// them. With a window group it may fall back to an earlier border of a block, before which the last window is
-    /// there. Never short of room. Paged only: where forks copy, they are admitted (AdmitRequest::forkFrom).
+    /// there; where its window has passed what the fork would see, to the end of the sinks. Never short of room. Paged
+    /// only: where forks copy, they are admitted (AdmitRequest::forkFrom).
     BlockTable fork(const BlockTable& table, std::int64_t tokens, OwnerId owner, Nanos now);
     /// Forgets everything behind the first `tokens` tokens and gives blocks back that are no longer needed. With tails
     /// a cut inside a sealed block falls back to its beginning. At a block's border the tail slot is given back. With a
-    /// window group it falls back further, as `fork` does.
+    /// window group, or sinks, it falls back further, as `fork` does.
     void truncate(BlockTable& table, std::int64_t tokens);
     /// The table is kept to be forked from, and writes no more: its blocks of the window group become cached.
     void rest(BlockTable& table);
-    /// Pins the first `blocks` blocks; all must be sealed. Contiguous: pins nothing, as nothing could be found later.
+    /// Pins the first `blocks` blocks, as far as no window has passed them; all must be sealed. Contiguous: pins
+    /// nothing, as nothing could be found later.
     PinnedBlocks pin(const BlockTable& table, std::int32_t blocks);
 
     const BlockPool& pool() const { return m_pool; }
@@ -191,6 +201,10 @@ public:
     std::int32_t largestExtent() const { return contiguous() ? m_pool.holes()->largest() : available(); }
     /// Contiguous: blocks of the extent of a sequence of `tokens` tokens that may come to hold `longest`.
     std::int32_t extentFor(std::int64_t tokens, std::int64_t longest) const;
+    const SinkWindow& sight() const { return m_sight; }
+    /// Most blocks that a sequence of so many tokens has at a time, computed in chunks of at most `chunk`.
+    std::int32_t mostBlocks(std::int64_t tokens, std::int64_t chunk) const;
+    std::int64_t longestTable() const; ///< tokens that one table may come to have in this pool
     bool hasTails() const { return m_tailSlots > 0; }
     /// Null = all layers keep everything.
     const WindowGroup* window() const { return m_window ? &*m_window : nullptr; }
@@ -228,6 +242,9 @@ private:
     struct TableRecord {
         std::vector<BlockId> blocks;
         WindowTable window;
+        std::size_t passedFrom = 0, passedEnd = 0; ///< hole in `blocks`; none while passedEnd is 0
+        std::vector<TokenId> passed;               ///< tokens of the blocks that were there
+        std::size_t passedBlocks() const { return passedEnd - passedFrom; }
         std::int64_t tokens = 0;
         OwnerId owner;
         std::uint64_t adapter = 0;
@@ -273,6 +290,11 @@ private:
     void growWindow(TableRecord& table, std::int64_t upTo);
     void slideWindow(TableRecord& table);
     void closeWindow(TableRecord& table);
+    void slideSinks(TableRecord& table);
+    std::int64_t stillHeld(const TableRecord& table, std::int64_t tokens) const;
+    void takePassed(TableRecord& table, const TableRecord& source);
+    std::int32_t endAtAdmission(std::int64_t total, std::int64_t chunk) const;
+    void checkSinks(const TableRecord& table) const;
     void switchCompanion(TableRecord& table, std::size_t index, BlockId block, BlockId known);
     void takeTailSlot(TableRecord& table);
     void giveTailSlot(TableRecord& table);
@@ -303,6 +325,7 @@ private:
     std::int32_t m_tailSlots;
     std::vector<std::int32_t> m_freeTails;
     std::optional<WindowGroup> m_window;
+    SinkWindow m_sight;
     KeyTable m_index; ///< key -> block
     EvictionLog m_evicted;
     OwnerMemory m_memory;

@@ -68,15 +68,18 @@ void KvCache::checkTables(std::vector<std::int32_t>& references) const {
             KV_CHECK(table.blocks.empty(), "a released table still lists blocks");
             continue;
         }
+        checkSinks(table);
         KV_CHECK(table.tokens <= static_cast<std::int64_t>(table.blocks.size()) * blockSize(),
                  "a sequence has more tokens than its blocks have slots");
         std::int64_t left = table.tokens;
         for (std::size_t i = 0; i < table.blocks.size(); ++i) {
             const BlockId block = table.blocks[i];
-            ++references[static_cast<std::size_t>(block.value())];
-            const BlockFacts& facts = m_pool.facts(block);
             const std::int64_t here = std::min<std::int64_t>(left, blockSize());
             left -= here;
+            if (!block.valid())
+                continue;
+            ++references[static_cast<std::size_t>(block.value())];
+            const BlockFacts& facts = m_pool.facts(block);
             KV_CHECK(facts.fill >= here, named(block, "it holds fewer tokens than its table counts"));
             KV_CHECK(facts.firstPosition == static_cast<std::int32_t>(i) * blockSize(),
                      named(block, "it stands at another place of the table than it was filled for"));

@@ -85,6 +85,10 @@ MissCause KvCache::explainMiss(const AdmitRequest& request, std::span<const Bloc
     const std::size_t limit = (tokens.size() - 1) / size;
     if (found.size() == limit)
         return cause;
+    if (m_sight.on() && static_cast<std::int64_t>((found.size() + 1) * size) > m_sight.unaffected()) {
+        cause.kind = MissKind::PastWindow;
+        return cause;
+    }
 
     const BlockId parent = found.empty() ? BlockId() : found.back();
     const BlockKey next = m_hasher->block(keyOf(parent, request.adapter), tokens.subspan(found.size() * size, size));
@@ -130,6 +134,26 @@ std::int64_t KvCache::commonWithChildren(BlockId parent, const AdmitRequest& req
         longest = std::max(longest, commonPrefix(m_pool.tokens(block), rest));
     }
     return longest;
+}
+
+/// What the table's owner had, for those who ask when it is gone.
+void KvCache::remember(const TableRecord& table) {
+    if (table.tokens == 0 || !table.owner.valid())
+        return;
+    RememberedSequence& memory = m_memory.renew(table.owner);
+    std::int64_t left = table.tokens;
+    for (std::size_t i = 0; i < table.blocks.size() && left > 0; ++i) {
+        const BlockId block = table.blocks[i];
+        const auto passed = [&] {
+            return std::span(table.passed).subspan((i - table.passedFrom) * static_cast<std::size_t>(blockSize()));
+        };
+        const auto held = block.valid() ? m_pool.tokens(block) : passed();
+        const auto tokens = held.first(static_cast<std::size_t>(
+            std::min({left, static_cast<std::int64_t>(held.size()), static_cast<std::int64_t>(blockSize())})));
+        memory.tokens.insert(memory.tokens.end(), tokens.begin(), tokens.end());
+        memory.blocks.push_back({block, block.valid() ? m_pool.identity(block).generation : 0});
+        left -= static_cast<std::int64_t>(tokens.size());
+    }
 }
 
 BlockDetail KvCache::detail(BlockId block) const {
@@ -191,13 +215,14 @@ void KvCache::idleOwners(std::size_t most, std::vector<IdleOwner>& out) const {
 }
 
 bool KvCache::stillThere(const BlockMemory& was) const {
-    return m_pool.identity(was.block).generation == was.generation && m_pool.state(was.block) != BlockState::Empty;
+    return was.block.valid() && m_pool.identity(was.block).generation == was.generation &&
+           m_pool.state(was.block) != BlockState::Empty;
 }
 
 std::int32_t KvCache::sharedBlocks(const BlockTable& table) const {
     const auto blocks = table.blocks();
     return static_cast<std::int32_t>(std::count_if(
-        blocks.begin(), blocks.end(), [this](BlockId block) { return m_pool.facts(block).references > 1; }));
+        blocks.begin(), blocks.end(), [this](BlockId b) { return b.valid() && m_pool.facts(b).references > 1; }));
 }
 
 } // namespace kvscope::kv

@@ -16,6 +16,7 @@ enum class MissKind : std::uint8_t {
     ShorterThanBlock, ///< something that is still here begins alike, but the common part ends inside a block
     Diverged,         ///< the prompt left its owner's previous sequence at `divergingToken`
     Evicted,          ///< it was cached, and its block was needed by somebody else
+    PastWindow,       ///< what lies behind the first sinks and window is never published
 };
 
 /// The cause in data; the window has the words.

@@ -8,7 +8,8 @@ namespace kvscope::sched {
 /// Blocks beyond the present ones in the step number `step`; the first one is 1.
 std::int64_t GrowthOutlook::growth(const Member& member, std::int64_t step) const {
     const std::int64_t drawn = std::clamp<std::int64_t>(step - member.delay - 1, 0, member.steps - 1);
-    return std::max<std::int64_t>(0, (member.tokens + drawn + m_blockSize - 1) / m_blockSize - member.blocks);
+    const std::int64_t all = (member.tokens + drawn + m_blockSize - 1) / m_blockSize;
+    return std::max<std::int64_t>(0, std::min(all, member.most) - member.blocks);
 }
 
 /// Between two ends it only grows, so the most is needed in the last step of somebody.

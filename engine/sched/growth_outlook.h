@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace kvscope::sched {
@@ -16,6 +17,8 @@ public:
         std::int64_t delay = 0;     ///< steps until it draws the next one: what it has to read before
         std::int64_t blocks = 0;    ///< in its table
         std::int64_t ownBlocks = 0; ///< of those, not shared: they come back when it ends
+        /// It never has more, because it gives others back (sinks); else it has one for each of its tokens.
+        std::int64_t most = std::numeric_limits<std::int64_t>::max();
     };
 
     explicit GrowthOutlook(std::int32_t blockSize) : m_blockSize(blockSize) {}

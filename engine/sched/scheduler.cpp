@@ -53,7 +53,7 @@ SequenceId Scheduler::submit(SequenceSpec spec, Nanos now) {
         m_observer->submitted(sequence, now);
 
     // The last token drawn is never computed, so a prompt needs one token of length more than it needs slots.
-    const std::int64_t slots = static_cast<std::int64_t>(m_cache.numBlocks()) * m_cache.blockSize();
+    const std::int64_t slots = m_cache.longestTable();
     const std::int64_t longest = m_config.maxLength > 0 ? std::min(m_config.maxLength, slots + 1) : slots + 1;
     const std::int64_t needed = sequence.promptTokens + (sequence.spec.scores ? 0 : 1);
     if (needed > longest || sequence.promptTokens > slots)
@@ -157,13 +157,31 @@ void Scheduler::planChunks(Nanos now) {
 /// How many tokens of a sequence the next chunk takes. A long prompt goes in small pieces where somebody else would
 /// wait for it; alone, it is read at full speed.
 std::int64_t Scheduler::chunkOf(const Sequence& sequence) const {
-    const std::int64_t most = std::min(sequence.uncomputed(), budgetLeft());
+    const std::int64_t most = withinRoom(sequence, std::min(sequence.uncomputed(), budgetLeft()));
     if (!isLong(sequence.uncomputed()))
         return inOneTail(sequence, most);
     const auto shorter = [&](const Sequence* other) { return other != &sequence && !isLong(other->uncomputed()); };
     const bool others = std::any_of(m_running.begin(), m_running.end(), shorter) ||
                         std::any_of(m_waiting.begin(), m_waiting.end(), shorter);
     return inOneTail(sequence, others ? std::min<std::int64_t>(most, m_config.longPrefillThreshold) : most);
+}
+
+/// With sinks a chunk takes what blocks there are, instead of others': memory is what that mode is chosen for.
+std::int64_t Scheduler::withinRoom(const Sequence& sequence, std::int64_t count) const {
+    if (!m_cache.sight().on())
+        return count;
+    const std::int64_t room =
+        (static_cast<std::int64_t>(sequence.table.blocks().size()) + m_cache.available()) * m_cache.blockSize() -
+        sequence.computed;
+    return std::clamp<std::int64_t>(room, 1, std::min(count, longestChunk()));
+}
+
+/// Of a sequence that is admitted: with sinks it must fit into the pool beside what it keeps.
+std::int64_t Scheduler::longestChunk() const {
+    const auto& sight = m_cache.sight();
+    if (!sight.on())
+        return m_config.tokenBudget;
+    return std::clamp<std::int64_t>(sight.chunkWithin(m_cache.numBlocks()), 1, m_config.tokenBudget);
 }
 
 /// A tail slot holds one block: a chunk that begins inside a block and would end inside a later one ends at the last
@@ -209,8 +227,7 @@ bool Scheduler::makeRoom(Sequence& sequence, std::int64_t upTo, Nanos now) {
         const kv::GrowResult grown = m_cache.grow(sequence.table, upTo, now);
         if (grown) {
             sequence.usage.newBlocks += *grown;
-            sequence.usage.blocksPeak =
-                std::max(sequence.usage.blocksPeak, static_cast<std::int32_t>(sequence.table.blocks().size()));
+            sequence.usage.blocksPeak = std::max(sequence.usage.blocksPeak, sequence.table.heldBlocks());
             return true;
         }
         if (dropOldestRetained())

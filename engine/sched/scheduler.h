@@ -164,6 +164,8 @@ private:
     bool makeRoom(Sequence& sequence, std::int64_t upTo, Nanos now);
     bool dropOldestRetained();
     void preempt(Sequence& victim, OwnerId lentTo);
+    std::int64_t withinRoom(const Sequence& sequence, std::int64_t count) const;
+    std::int64_t longestChunk() const;
     std::int64_t inOneTail(const Sequence& sequence, std::int64_t count) const;
     void addItem(Sequence& sequence, std::int64_t count);
     void removeItem(SequenceId id);

@@ -65,6 +65,7 @@ bool Scheduler::longPlaceFree(Sequence& sequence) const {
 Scheduler::Admitted Scheduler::tryAdmit(Sequence& sequence, Nanos now) {
     sequence.waiting.kind = WaitingKind::None;
     const bool first = !sequence.admittedBefore;
+    std::int64_t chunk = longestChunk();
     for (;;) {
         const ForkSource source = forkSource(sequence);
         kv::AdmitRequest request;
@@ -74,6 +75,7 @@ Scheduler::Admitted Scheduler::tryAdmit(Sequence& sequence, Nanos now) {
         request.forkFrom = source.table;
         request.forkTokens = source.tokens;
         request.longest = reserveFor(sequence.promptTokens, sequence.spec.maxNewTokens);
+        request.chunk = chunk;
         request.explain = first;
         // Alone, there is nothing to keep a block back for.
         if (!m_running.empty())
@@ -82,6 +84,12 @@ Scheduler::Admitted Scheduler::tryAdmit(Sequence& sequence, Nanos now) {
         if (result) {
             admitted(sequence, std::move(*result), now);
             return Admitted::Yes;
+        }
+        // In small chunks it needs less: of a block, or, where nobody will give anything back, of a token.
+        if (const std::int64_t least = m_running.empty() ? 1 : m_cache.blockSize();
+            m_cache.sight().on() && chunk > least) {
+            chunk = least;
+            continue;
         }
         if (dropOldestRetained())
             continue;
@@ -113,22 +121,28 @@ std::int32_t Scheduler::roomToStay(const Sequence& sequence) const {
     const auto writing = std::count_if(m_running.begin(), m_running.end(),
                                        [](const Sequence* running) { return running->uncomputed() == 1; });
     const auto readABudget = std::max<std::int64_t>(1, m_config.tokenBudget - writing);
+    const auto mostOf = [&](const Sequence& member) -> std::int64_t {
+        if (!m_cache.sight().on())
+            return m_cache.numBlocks();
+        return m_cache.sight().mostHeld(member.uncomputed() > 1 ? m_cache.blockSize() : 1);
+    };
     const auto add = [&](const Sequence& member, std::int64_t blocks, std::int64_t own) {
         std::int64_t steps = member.spec.maxNewTokens - member.generated();
         if (m_config.maxLength > 0)
             steps = std::min(steps, m_config.maxLength - member.known());
         toRead += member.uncomputed() > 1 ? member.uncomputed() : 0;
         outlook.add({member.known(), std::max<std::int64_t>(1, steps),
-                     member.uncomputed() > 1 ? (toRead - 1) / readABudget : 0, blocks, std::max<std::int64_t>(0, own)});
+                     member.uncomputed() > 1 ? (toRead - 1) / readABudget : 0, blocks, std::max<std::int64_t>(0, own),
+                     mostOf(member)});
     };
     std::int64_t mostInCommon = 0; // blocks that it will have in common with one that runs: the end of one frees none
     for (const Sequence* running : m_running) {
-        const auto blocks = static_cast<std::int64_t>(running->table.blocks().size());
+        const std::int64_t blocks = running->table.heldBlocks();
         const std::int64_t inCommon = commonBlocks(running->tokens, sequence.tokens, m_cache.blockSize());
         mostInCommon = std::max(mostInCommon, inCommon);
         add(*running, blocks, blocks - std::max<std::int64_t>(inCommon, m_cache.sharedBlocks(running->table)));
     }
-    const std::int64_t own = m_cache.blocksFor(sequence.known());
+    const std::int64_t own = m_cache.mostBlocks(sequence.known(), m_cache.blockSize());
     add(sequence, own, own - mostInCommon);
     return static_cast<std::int32_t>(std::clamp<std::int64_t>(outlook.most(), 1, m_cache.numBlocks()));
 }
@@ -143,8 +157,7 @@ void Scheduler::admitted(Sequence& sequence, kv::Admission admission, Nanos now)
     sequence.longPrefill = sequence.longPrefill || isLong(sequence.uncomputed());
     sequence.waiting = {};
     sequence.usage.newBlocks += admission.newBlocks;
-    sequence.usage.blocksPeak =
-        std::max(sequence.usage.blocksPeak, static_cast<std::int32_t>(sequence.table.blocks().size()));
+    sequence.usage.blocksPeak = std::max(sequence.usage.blocksPeak, sequence.table.heldBlocks());
     // A prompt that was preempted half read may find more of itself cached when it comes back.
     sequence.usage.reusedTokens +=
         std::max(std::int64_t(0), std::min(reused, sequence.promptTokens) - sequence.everComputed);

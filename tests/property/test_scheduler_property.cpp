@@ -23,11 +23,12 @@ constexpr int kBlockSize = 8;
 constexpr int kOperationsPerRun = 200;
 constexpr int kRuns = 500; // 100,000 operations in the default run
 constexpr TokenId kVocabulary = 4096;
+constexpr int kMostBudget = 60;
 
 /// What the runs together went through, so that a test that never preempts or forks cannot pass unnoticed.
 struct Seen {
     unsigned long long ended = 0, preemptions = 0, copies = 0, hits = 0, aborted = 0, evictions = 0, maxPreemptions = 0,
-                       refused = 0, windowEvictions = 0;
+                       refused = 0, windowEvictions = 0, passed = 0;
     std::set<EndReason> reasons;
 };
 
@@ -39,7 +40,7 @@ public:
         , m_tailSlots(cache.tailSlots)
         , m_cache(cache)
         , m_scheduler(m_cache, config)
-        , m_model(kBlocks, kBlockSize, kVocabulary, cache.tailSlots) {}
+        , m_model(kBlocks, kBlockSize, kVocabulary, cache.tailSlots, cache.sinks, cache.sinkWindow) {}
 
     void apply(const Operation& o) {
         switch (o.kind % 16) {
@@ -65,7 +66,8 @@ public:
 
     /// No new requests: everything must end within a number of steps that only thrash could exceed.
     void drain() {
-        auto limit = static_cast<std::int64_t>(50 + m_histories.size() * 2 * (kBlocks * kBlockSize + 60));
+        const int longest = m_cache.sight().on() ? 3 * kBlocks * kBlockSize : kBlocks * kBlockSize;
+        auto limit = static_cast<std::int64_t>(50 + m_histories.size() * 2 * static_cast<std::size_t>(longest + 60));
         while (!m_scheduler.idle()) {
             RC_ASSERT(limit-- > 0);
             step(false, {});
@@ -103,6 +105,8 @@ private:
         tokens = tokenRange(1000 * (o.b % 3), 1 + o.a % 40);
         if (o.a % 37 == 0)
             tokens = tokenRange(7, kBlocks * kBlockSize + o.b % 3 - 1); // about as long as the pool
+        if (m_cache.sight().on() && o.a % 7 == 0)
+            tokens = tokenRange(7, 2 * kBlocks * kBlockSize); // what its sequences may outgrow
         return tokens;
     }
 
@@ -152,6 +156,11 @@ private:
         if (plan.empty())
             return;
         RC_ASSERT(plan.tokens <= m_scheduler.tokenBudget());
+        for (const Sequence* sequence : m_scheduler.running()) {
+            const std::int64_t held = sequence->table.heldBlocks();
+            RC_ASSERT(!m_cache.sight().on() || held <= m_cache.sight().mostHeld(kMostBudget));
+            m_seen.passed += sequence->table.blocks().size() - static_cast<std::size_t>(held);
+        }
         if (o.c % 32 == 1)
             m_scheduler.cancel(plan.items[o.a % plan.items.size()].sequence, m_now);
         if (aborts) {
@@ -253,6 +262,22 @@ private slots:
         allReasonsSeen(seen);
     }
 
+    /// Sequences outgrow the pool, and none of them holds more than its sinks, its window and a chunk.
+    void theSameWithSinks() {
+        Seen seen;
+        runAll(kRuns / 2, seen, [] {
+            kv::CacheConfig cache = cacheConfig(kBlocks, kBlockSize);
+            cache.sinks = *rc::gen::inRange(0, 12);
+            cache.sinkWindow = *rc::gen::inRange(2, 30);
+            return cache;
+        });
+        QVERIFY(seen.passed > 10000 && seen.preemptions > 30 && seen.hits > 300);
+        QVERIFY(seen.aborted > 500 && seen.ended > 1500);
+        for (const EndReason reason :
+             {EndReason::Stopped, EndReason::MaxTokens, EndReason::MaxLength, EndReason::TooLong, EndReason::Cancelled})
+            QVERIFY2(seen.reasons.count(reason) == 1, endReasonName(reason));
+    }
+
 private:
     static void allReasonsSeen(const Seen& seen) {
         for (const EndReason reason : {EndReason::Stopped, EndReason::MaxTokens, EndReason::MaxLength,
@@ -263,7 +288,7 @@ private:
     template <class MakeConfig> static void runAll(int runs, Seen& seen, MakeConfig&& makeConfig) {
         QVERIFY(holds("answers = solo runs, blocks conserved, every request ends once", runs, [&] {
             SchedulerConfig config;
-            config.tokenBudget = *rc::gen::inRange(1, 60);
+            config.tokenBudget = *rc::gen::inRange(1, kMostBudget);
             config.maxSequences = *rc::gen::inRange(1, 7);
             config.watermark = *rc::gen::element(0.0, 0.01, 0.2);
             config.maxLength = *rc::gen::element(0, 0, 45);

@@ -20,9 +20,13 @@ namespace kvscope::test {
 class SimulatedModel {
 public:
     /// With tails the block that a sequence fills lies in its tail slot until it is full, as quantized KV wants it.
-    SimulatedModel(std::int32_t numBlocks, std::int32_t blockSize, TokenId vocabulary, std::int32_t tailSlots = 0)
+    /// With a window a token reads the first `sinks` and the last `window` positions only, itself included.
+    SimulatedModel(std::int32_t numBlocks, std::int32_t blockSize, TokenId vocabulary, std::int32_t tailSlots = 0,
+                   std::int64_t sinks = 0, std::int64_t window = 0)
         : m_blockSize(blockSize)
         , m_vocabulary(vocabulary)
+        , m_sinks(sinks)
+        , m_window(window)
         , m_slots(static_cast<std::size_t>(numBlocks) * static_cast<std::size_t>(blockSize), kGarbage)
         , m_tails(static_cast<std::size_t>(tailSlots) * static_cast<std::size_t>(blockSize), kGarbage) {}
 
@@ -32,7 +36,8 @@ public:
         std::uint64_t attention = 0;
         for (std::size_t i = 0; i < history.size(); ++i) {
             state = mix(state, static_cast<std::uint64_t>(history[i]));
-            attention += mix(state, i);
+            if (sees(static_cast<std::int64_t>(history.size()) - 1, static_cast<std::int64_t>(i)))
+                attention += mix(state, i);
         }
         return tokenOf(attention);
     }
@@ -67,12 +72,17 @@ private:
         x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
         return x ^ (x >> 31);
     }
+    bool sees(std::int64_t position, std::int64_t at) const {
+        return m_window == 0 || at < m_sinks || at > position - m_window;
+    }
     TokenId tokenOf(std::uint64_t attention) const {
         return static_cast<TokenId>(mix(attention, 1) % static_cast<std::uint64_t>(m_vocabulary));
     }
 
     std::uint64_t& slot(const sched::StepItem& item, std::int64_t position) {
         const BlockId block = item.blocks[static_cast<std::size_t>(position / m_blockSize)];
+        if (!block.valid())
+            throw std::runtime_error("a position was read that the window had given back");
         return m_slots[static_cast<std::size_t>(static_cast<std::int64_t>(block.value()) * m_blockSize +
                                                 position % m_blockSize)];
     }
@@ -114,6 +124,8 @@ private:
             slot(item, p) = whileComputed(item, p); // sealed
         std::uint64_t attention = 0;
         for (std::int64_t p = 0; p < item.to; ++p) {
+            if (!sees(item.to - 1, p))
+                continue;
             const std::uint64_t read = p < item.to / size * size ? slot(item, p) : whileComputed(item, p);
             if (read == kGarbage)
                 throw std::runtime_error("sequence " + std::to_string(item.sequence.value()) + " read slot " +
@@ -125,6 +137,7 @@ private:
 
     std::int32_t m_blockSize;
     TokenId m_vocabulary;
+    std::int64_t m_sinks, m_window;
     std::vector<std::uint64_t> m_slots;
     std::vector<std::uint64_t> m_tails;
 };
