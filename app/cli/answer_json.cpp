@@ -78,6 +78,8 @@ json answerJson(const api::Answer& answer) {
                     {"blocks_peak", c.blocksPeak},
                     {"blocks_available_after", c.blocksAvailableAfter},
                     {"blocks_cached_after", c.blocksCachedAfter}};
+    if (c.cut.messages > 0)
+        out["window_cut"] = {{"messages", c.cut.messages}, {"tokens", c.cut.tokens}};
     if (!answer.logprobs.empty()) {
         json list = json::array();
         for (const api::TokenLogprob& token : answer.logprobs) {

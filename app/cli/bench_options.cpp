@@ -33,6 +33,8 @@ constexpr std::pair<const char*, const char*> kOfStages[] = {
 /// Sizes of the pool that are not the same for every stage.
 constexpr const char* kOtherPools[] = {"--num-blocks", "--gpu-memory-utilization"};
 
+constexpr const char* kWindows[] = {"--window-policy", "--sinks", "--window"};
+
 template <class T> T usage(Result<T> result) {
     if (!result)
         throw UsageError(result.error().message);
@@ -127,6 +129,8 @@ void addBenchOptions(CLI::App& verb, BenchOptions& o) {
     verb.add_flag("--dry-run", o.dryRun, "Only check everything and estimate how long it takes");
     o.engine = addEngineOptions(verb);
     verb.get_option("--model")->required(false);
+    for (const char* refused : kWindows)
+        verb.get_option(refused)->group("");
     verb.add_flag("--json", o.asJson, "JSON on standard output and nothing else");
 }
 
@@ -159,6 +163,9 @@ void checkBenchOptions(const BenchOptions& o) {
         if (o.given(option))
             throw UsageError(std::string(option) + " would give the stages different bytes; use "
                                                    "--kv-cache-memory-bytes.");
+    for (const char* option : kWindows)
+        if (o.given(option))
+            throw UsageError(std::string(option) + " is not supported here: requests are compared in full length.");
     if (o.given("--stats"))
         throw UsageError("--stats is of one run, and bench has many; use --json.");
     if (o.given("--log-blocks"))

@@ -27,9 +27,6 @@ struct UnbuiltOption {
     const char* accepted;
 };
 constexpr std::array kUnbuiltOptions = {
-    UnbuiltOption{"--window-policy", "stop"},
-    UnbuiltOption{"--sinks", ""},
-    UnbuiltOption{"--window", ""},
     UnbuiltOption{"--host-cache-bytes", "0"},
     UnbuiltOption{"--save-snapshot", ""},
     UnbuiltOption{"--load-snapshot", ""},
@@ -59,6 +56,20 @@ void addKvFormat(CLI::App& verb, EngineOptions& o, const std::string& group) {
     add(verb.add_option("--kv-skip-layers", o.kvSkipLayers, "The first and the last N layers stay f16"));
 }
 
+void addWindow(CLI::App& verb, EngineOptions& o, const std::string& without) {
+    const auto add = [&](CLI::Option* option) { option->capture_default_str()->group("Engine"); };
+    add(verb.add_option(
+        "--window-policy", o.windowPolicy,
+        "When a sequence outgrows its window: stop; trim: a chat is sent without its oldest turns, with "
+        "a quarter of the window to spare (other prompts stop); sinks: tokens attend to the first "
+        "--sinks and the last --window ones, blocks between are given back, which saves memory and "
+        "does not extend the context"));
+    add(verb.add_option("--sinks", o.sinks, "First tokens that stay with sinks"));
+    if (without != "--window")
+        add(verb.add_option("--window", o.window,
+                            "Tokens of a sequence with stop and trim, 0 = --max-model-len; last tokens with sinks"));
+}
+
 } // namespace
 
 struct EngineOptions::Unbuilt {
@@ -85,6 +96,7 @@ std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb, const std::strin
     add(verb.add_option("--gpu-memory-utilization", o->share,
                         "Share of available memory for the pool; 0 = min(25 %, 8 x max-model-len)"));
     add(verb.add_option("--max-model-len", o->maxModelLen, "Longest sequence in tokens; 0 = the model's context"));
+    addWindow(verb, *o, without);
     addKvFormat(verb, *o, group);
     verb.add_flag("--no-enable-prefix-caching", o->noPrefixCaching, "Compute every prompt from its first token")
         ->group(group);
@@ -160,6 +172,14 @@ api::EngineConfig EngineOptions::config() const {
     c.kvFormat = kvFormat();
     c.prefixCaching = !noPrefixCaching;
     chooseCache(c);
+    const auto onFull = kv::windowPolicyOf(windowPolicy);
+    if (!onFull)
+        throw UsageError("--window-policy must be stop, trim or sinks.");
+    if (given("--sinks") && *onFull != kv::WindowPolicy::Sinks)
+        throw UsageError("--sinks needs --window-policy sinks.");
+    c.windowPolicy = *onFull;
+    c.sinks = sinks;
+    c.window = window;
     c.maxSequences = maxSequences;
     c.maxBatchedTokens = maxBatchedTokens;
     c.watermark = watermark;
@@ -234,6 +254,12 @@ std::unique_ptr<api::BlockLog> EngineOptions::openBlockLog() const {
     if (blockLogFile.empty())
         return nullptr;
     return valueOrThrow(api::BlockLog::create(blockLogFile, std::string("KVScope ") + KVSCOPE_VERSION));
+}
+
+void throwNotLoaded(const Error& error) {
+    if (error.code == ErrorCode::Unsupported && error.message.starts_with("--"))
+        throw UsageError(error.message);
+    throw CommandError(error);
 }
 
 void closeBlockLog(api::BlockLog* log) {

@@ -33,6 +33,9 @@ struct EngineOptions {
     std::string eviction = "lru";
     std::string allocator = "paged";
     std::string contiguousReserve; ///< empty = not given
+    std::string windowPolicy = "stop";
+    std::int64_t sinks = 4;
+    std::int64_t window = 0;
     int maxSequences = 16;
     int maxBatchedTokens = 0;
     double watermark = 0.01;
@@ -67,6 +70,9 @@ private:
 
 /// Sentences about choices that the model takes badly, to stderr.
 void printWarnings(const api::ModelInfo& model);
+
+/// Why a model could not be loaded: UsageError where it has not what an option asks for, else CommandError.
+[[noreturn]] void throwNotLoaded(const Error& error);
 
 /// The run has ended; null = no log was asked for. CommandError when it could not be written to its end.
 void closeBlockLog(api::BlockLog* log);

@@ -152,6 +152,8 @@ Verb addEval(CLI::App& app) {
     verb.app->add_option("--max-tokens", options->maxTokens, "Score no more tokens of the text than this; 0 = all")
         ->capture_default_str();
     options->engine = addEngineOptions(*verb.app, "--window");
+    for (const char* refused : {"--window-policy", "--sinks"})
+        verb.app->get_option(refused)->group("");
     options->engine->kvCacheDtype = kAllFormats;
     verb.app->get_option("--kv-cache-dtype")
         ->description("Forms to compare, separated by commas")

@@ -206,7 +206,7 @@ int runGenerate(const Options& given) {
     api::Engine engine({clock, runner, nullptr, nullptr, {}, {}, blockLog.get()});
     if (auto ok = engine.load(config, Interrupt::flag()); !ok) {
         interrupt.passOn();
-        throw CommandError(ok.error());
+        throwNotLoaded(ok.error());
     }
     printWarnings(engine.model());
     int status = 0;

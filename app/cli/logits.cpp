@@ -189,7 +189,7 @@ int runLogits(const Options& o) {
     api::Engine engine({clock, collector, nullptr, nullptr, {}, {}, blockLog.get()});
     if (auto ok = engine.load(config, Interrupt::flag()); !ok) {
         interrupt.passOn();
-        throw CommandError(ok.error());
+        throwNotLoaded(ok.error());
     }
     printWarnings(engine.model());
     std::int64_t number = 0;

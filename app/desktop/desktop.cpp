@@ -97,17 +97,18 @@ void Desktop::connectWindow() {
     connect(&w, &ui::MainWindow::saveSessionRequested, this, &Desktop::saveSession);
     connect(&w, &ui::MainWindow::saveReportRequested, this, &Desktop::saveReport);
     connect(&w, &ui::MainWindow::templateChosen, this, &Desktop::chooseTemplate);
-    connect(&w, &ui::MainWindow::promptTokensRequested, this, [this](qint64 key, const api::DialogPrompt& dialog) {
-        m_engine.queryPrompt(key, dialog);
-        retime();
-    });
+    connect(&w, &ui::MainWindow::promptTokensRequested, this,
+            [this](qint64 key, const api::DialogPrompt& dialog, qint64 maxTokens) {
+                m_engine.queryPrompt(key, dialog, maxTokens);
+                retime();
+            });
     connect(&w, &ui::MainWindow::storeRetryRequested, this, [this] { m_store.retry(); });
     connect(&w, &ui::MainWindow::shownChanged, this, [this](bool shown) {
         m_shown = shown;
         retime();
     });
     connect(&m_chat, &ui::ChatController::reloadWanted, this, [this](qint64 window, qint64 blocks, bool unloadFirst) {
-        m_config.maxModelLen = window;
+        api::setWindow(m_config, window);
         if (blocks > 0) {
             m_config.numBlocks = blocks;
             m_config.kvCacheMemoryBytes = 0;

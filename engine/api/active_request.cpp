@@ -48,7 +48,6 @@ std::optional<Error> explain(const sched::EndedSequence& ended) {
 MissReason missReason(kv::MissKind kind) {
     switch (kind) {
     case kv::MissKind::None:
-    case kv::MissKind::PastWindow:
         return MissReason::None;
     case kv::MissKind::Disabled:
         return MissReason::Disabled;
@@ -60,6 +59,8 @@ MissReason missReason(kv::MissKind kind) {
         return MissReason::Diverged;
     case kv::MissKind::Evicted:
         return MissReason::Evicted;
+    case kv::MissKind::PastWindow:
+        return MissReason::PastWindow;
     }
     return MissReason::None;
 }
@@ -111,7 +112,9 @@ ActiveRequest::ActiveRequest(Request request, EncodedPrompt prompt, std::shared_
     , m_request(std::move(request))
     , m_tokenizer(std::move(tokenizer))
     , m_text(m_tokenizer, stopTexts(m_request, turnEnd))
-    , m_givenTokens(prompt.givenTokens) {
+    , m_givenTokens(prompt.givenTokens)
+    , m_cut(prompt.cut)
+    , m_newCutAt(prompt.newCutAt) {
     if (std::holds_alternative<DialogPrompt>(m_request.prompt))
         m_turnEnd = turnEnd.token;
     m_answer.id = m_request.id;
@@ -184,7 +187,16 @@ std::int32_t ActiveRequest::turnAt(std::int64_t token) const {
         std::count_if(dialog->messages.begin(), end, [](const DialogMessage& m) { return m.role == "user"; }));
 }
 
-Answer ActiveRequest::finish(const sched::EndedSequence& ended, std::optional<Error> error, std::string& rest) {
+/// Is a cut the reason why no more was reused?
+bool ActiveRequest::missedByCut(const CacheReceipt& cache, std::int32_t blockSize) const {
+    if (m_newCutAt < 0 || cache.reusedTokens + blockSize >= cache.promptTokens) // sent before, just like this
+        return false;
+    return cache.missReason == MissReason::None || cache.missReason == MissReason::ShorterThanBlock ||
+           (cache.missReason == MissReason::Diverged && cache.divergingToken >= m_newCutAt);
+}
+
+Answer ActiveRequest::finish(const sched::EndedSequence& ended, std::int32_t blockSize, std::optional<Error> error,
+                             std::string& rest) {
     m_answer.reason = finishReason(ended.reason);
     rest = m_text.finish(m_answer.reason != FinishReason::Stop);
     m_answer.text = m_text.text();
@@ -192,6 +204,10 @@ Answer ActiveRequest::finish(const sched::EndedSequence& ended, std::optional<Er
     m_answer.timings = timings(ended.times);
     m_answer.cache = receipt(ended);
     m_answer.cache.divergingTurn = turnAt(m_answer.cache.divergingToken);
+    m_answer.cache.blockSize = blockSize;
+    m_answer.cache.cut = m_cut;
+    if (missedByCut(m_answer.cache, blockSize))
+        m_answer.cache.missReason = MissReason::WindowCut;
     return std::move(m_answer);
 }
 

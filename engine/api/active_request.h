@@ -40,7 +40,8 @@ public:
     kernels::SampleRow sampleRow(std::int32_t logitRow, std::int64_t drawIndex) const;
     TokenOutcome accept(const kernels::SampledToken& token, Nanos now);
     /// The answer; the request is spent. `rest` gets the text that was still held back.
-    Answer finish(const sched::EndedSequence& ended, std::optional<Error> error, std::string& rest);
+    Answer finish(const sched::EndedSequence& ended, std::int32_t blockSize, std::optional<Error> error,
+                  std::string& rest);
 
     SequenceId sequence; ///< in the scheduler
     /// Where the messages of a dialog lie in the prompt; empty for other prompts.
@@ -51,6 +52,7 @@ public:
 private:
     std::int32_t turnAt(std::int64_t token) const;
     bool endsAnswer(TokenId token) const;
+    bool missedByCut(const CacheReceipt& cache, std::int32_t blockSize) const;
 
     Request m_request;
     std::shared_ptr<const model::Tokenizer> m_tokenizer;
@@ -58,6 +60,8 @@ private:
     std::vector<kernels::LogitBias> m_bias;
     std::optional<TokenId> m_turnEnd; ///< of the template, beside the file's own end tokens
     std::int64_t m_givenTokens = 0;
+    WindowCut m_cut;
+    std::int64_t m_newCutAt = -1;
     Answer m_answer;
 };
 

@@ -92,6 +92,8 @@ void BlockLog::begin(const kv::KvCache& cache, sched::Scheduler& scheduler, cons
                {"num_blocks", o.numBlocks},
                {"tail_slots", o.tailSlots},
                {"window", o.window},
+               {"sinks", o.sinks},
+               {"sink_window", o.sinkWindow},
                {"prefix_caching", o.prefixCaching},
                {"eviction", kv::evictionKindName(o.eviction)},
                {"attention_per_token", o.attentionPerToken},

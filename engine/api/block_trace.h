@@ -25,7 +25,7 @@ namespace kvscope::api {
 
 inline constexpr const char* kTraceFormat = "kvscope-blocks";
 inline constexpr int kTraceVersionMajor = 1; ///< a newer one is refused by name; unknown fields and records are ignored
-inline constexpr int kTraceVersionMinor = 1; ///< 1: windows
+inline constexpr int kTraceVersionMinor = 2; ///< 1: windows, 2: sinks
 
 /// The options that decide who hits and who is evicted.
 struct TraceOptions {
@@ -35,6 +35,7 @@ struct TraceOptions {
     std::int32_t numBlocks = 0;
     std::int32_t tailSlots = 0; ///< quantized KV, see kv::CacheConfig
     std::int32_t window = 0;    ///< of the window group, whose size follows from the others; 0 = there is none
+    std::int64_t sinks = 0, sinkWindow = 0; ///< see kv::CacheConfig
     bool prefixCaching = true;
     kv::EvictionKind eviction = kv::EvictionKind::Lru;
     double attentionPerToken = 0; ///< see kv::RecomputeCost

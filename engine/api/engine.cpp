@@ -183,7 +183,7 @@ void Engine::Impl::submit(Request request, Nanos arrival) {
             return refuse({ErrorCode::InvalidArgument, "A logit bias names token " + std::to_string(token) +
                                                            "; this model's ids go from 0 to " +
                                                            std::to_string(m_model->vocab - 1) + "."});
-    auto prompt = m_model->prompts->encode(request.prompt, [this](RequestId id) { return keptTokens(id); });
+    auto prompt = encode(request);
     if (!prompt)
         return refuse(prompt.error());
 
@@ -205,6 +205,7 @@ void Engine::Impl::submit(Request request, Nanos arrival) {
     const RequestId id = request.id;
     QueuedEvent queued{id, static_cast<std::int64_t>(prompt->ids.size()), prompt->messageRanges, prompt->adaptations,
                        prompt->opensThought};
+    queued.cut = prompt->cut;
     queued.givenTokens.assign(prompt->ids.end() - prompt->givenTokens, prompt->ids.end());
     auto active = std::make_unique<ActiveRequest>(std::move(request), std::move(*prompt), m_model->tokenizer,
                                                   m_model->prompts->turnEnd());
@@ -227,7 +228,7 @@ bool Engine::Impl::fitsBeside(const EncodedPrompt& prompt, std::int64_t newToken
         return cache.extentFor(tokens, longest) <= cache.largestExtent();
     }
     const std::int64_t shared = cache.lookup(prompt.ids) / cache.blockSize();
-    return cache.blocksFor(tokens) - shared <=
+    return cache.mostBlocks(tokens, m_model->stepCapacity) - shared <=
            static_cast<std::int64_t>(cache.pool().counts()[static_cast<std::size_t>(kv::BlockState::Empty)]);
 }
 
@@ -252,9 +253,8 @@ void Engine::Impl::endRequest(const sched::EndedSequence& ended) {
     m_bySequence.erase(ended.id);
     std::string rest;
     const bool failed = ended.reason == sched::EndReason::Failed;
-    Answer answer = request->finish(ended, failed ? m_endError : std::nullopt, rest);
+    Answer answer = request->finish(ended, m_info.blockSize, failed ? m_endError : std::nullopt, rest);
     answer.timings.loadMs = m_info.loadMs;
-    answer.cache.blockSize = m_info.blockSize;
     if (request->request().keepForFork) {
         Kept& kept = m_kept[ended.request];
         kept.tokens = answer.promptTokenIds;
@@ -332,8 +332,8 @@ void Engine::queryOwner(OwnerId owner) {
 void Engine::useTemplate(const std::string& name) {
     m_impl->guarded([&] { m_impl->useTemplate(name); });
 }
-void Engine::queryPrompt(std::int64_t key, const DialogPrompt& dialog) {
-    m_impl->guarded([&] { m_impl->queryPrompt(key, dialog); });
+void Engine::queryPrompt(std::int64_t key, const DialogPrompt& dialog, std::int64_t maxTokens) {
+    m_impl->guarded([&] { m_impl->queryPrompt(key, dialog, maxTokens); });
 }
 
 } // namespace kvscope::api

@@ -113,7 +113,7 @@ public:
     void queryOwner(OwnerId owner);
     /// See EngineThread. Nothing happens without a loaded model.
     void useTemplate(const std::string& name);
-    void queryPrompt(std::int64_t key, const DialogPrompt& dialog);
+    void queryPrompt(std::int64_t key, const DialogPrompt& dialog, std::int64_t maxTokens);
 
 private:
     class Impl;

@@ -8,6 +8,7 @@
 #include "engine/base/result.h"
 #include "engine/kv/allocator.h"
 #include "engine/kv/eviction_policy.h"
+#include "engine/kv/window_policy.h"
 #include "engine/sched/admission_order.h"
 #include "kernels/backend.h"
 
@@ -33,6 +34,11 @@ struct EngineConfig {
     kv::AllocatorKind allocator = kv::AllocatorKind::Paged;
     kv::ContiguousReserve contiguousReserve = kv::ContiguousReserve::Model; ///< contiguous only
     kv::EvictionKind eviction = kv::EvictionKind::Lru;
+    kv::WindowPolicy windowPolicy = kv::WindowPolicy::Stop;
+    std::int64_t sinks = 4; ///< Sinks: first tokens that every token attends to
+    /// Stop, Trim: tokens that a sequence may have, at most max-model-len; 0 = max-model-len. Sinks: latest tokens that
+    /// a token attends to, itself included; not 0.
+    std::int64_t window = 0;
     std::int32_t maxSequences = 16; ///< max-num-seqs
     /// Token budget of a step. 0 = adaptive: on CPU the chunk is chosen so that a step takes at most 150 ms.
     std::int32_t maxBatchedTokens = 0;
@@ -44,6 +50,13 @@ struct EngineConfig {
     /// that is missing or broken the one that its vocabulary suggests. None = the file's own or no chats at all.
     std::optional<std::string> chatTemplate;
 };
+
+/// Sequences may have so many tokens from now on.
+inline void setWindow(EngineConfig& config, std::int64_t tokens) {
+    config.maxModelLen = tokens;
+    if (config.windowPolicy != kv::WindowPolicy::Sinks)
+        config.window = 0;
+}
 
 /// The first impossible value as a sentence that names its option and range.
 Result<void> validate(const EngineConfig& config);

@@ -30,7 +30,11 @@ public:
     void submit(Request request, Nanos arrival);
     void cancel(RequestId id);
 
-    // ---- engine_measure.cpp
+    // ---- engine_measure.cpp: how long sequences may be, and what a prompt would need
+    std::int64_t longestSequence() const; ///< tokens
+    /// How a dialog is cut to the window; none = it is not.
+    std::optional<WindowRoom> windowFor(std::int64_t maxTokens) const;
+    Result<EncodedPrompt> encode(const Request& request) const;
     MeasuredEvent measure(const Request& request) const;
     /// An answer to a look, not part of what happened: not for the session log.
     void answerMeasure(const Request& request) { m_parts.listener.onEvent(measure(request)); }
@@ -45,7 +49,7 @@ public:
     void queryBlock(BlockId block);
     void queryOwner(OwnerId owner);
     void useTemplate(const std::string& name);
-    void queryPrompt(std::int64_t key, const DialogPrompt& dialog);
+    void queryPrompt(std::int64_t key, const DialogPrompt& dialog, std::int64_t maxTokens);
 
     /// Runs an entry point; a broken invariant inside makes the engine Faulted.
     template <class Work> void guarded(Work&& work) {

@@ -19,6 +19,21 @@ std::int64_t roundUp(std::int64_t value, std::int64_t step) {
 
 } // namespace
 
+std::int64_t Engine::Impl::longestSequence() const {
+    return std::min(m_info.maxModelLen, m_model->cache->longestTable() + 1); // the last token drawn needs no slot
+}
+
+std::optional<WindowRoom> Engine::Impl::windowFor(std::int64_t maxTokens) const {
+    if (m_info.windowPolicy != kv::WindowPolicy::Trim)
+        return std::nullopt;
+    return windowRoom(longestSequence(), maxTokens);
+}
+
+Result<EncodedPrompt> Engine::Impl::encode(const Request& request) const {
+    return m_model->prompts->encode(
+        request.prompt, [this](RequestId id) { return keptTokens(id); }, windowFor(request.sampling.maxTokens));
+}
+
 MeasuredEvent Engine::Impl::measure(const Request& request) const {
     MeasuredEvent out;
     out.id = request.id;
@@ -26,25 +41,26 @@ MeasuredEvent Engine::Impl::measure(const Request& request) const {
         out.error = Error{ErrorCode::NotFound, "No model is loaded; choose one first."};
         return out;
     }
-    const auto prompt = m_model->prompts->encode(request.prompt, [this](RequestId id) { return keptTokens(id); });
+    const auto prompt = encode(request);
     if (!prompt) {
         out.error = prompt.error();
         return out;
     }
     const kv::KvCache& cache = *m_model->cache;
-    const std::int64_t slots = static_cast<std::int64_t>(cache.numBlocks()) * cache.blockSize();
     out.promptTokens = static_cast<std::int64_t>(prompt->ids.size());
+    out.cut = prompt->cut;
     out.window = m_info.maxModelLen;
-    out.poolTokens = slots;
-    out.limit = std::min(m_info.maxModelLen, slots + 1); // the last token that is drawn needs no slot
+    out.poolTokens = static_cast<std::int64_t>(cache.numBlocks()) * cache.blockSize();
+    out.limit = longestSequence();
     out.cachedTokens =
         std::min(cache.lookup(prompt->ids, request.adapter), std::max<std::int64_t>(0, out.promptTokens - 1));
     out.cachedTokens = out.cachedTokens / cache.blockSize() * cache.blockSize();
-    out.newBlocks =
-        cache.contiguous()
-            ? cache.extentFor(out.promptTokens + 1,
-                              m_model->scheduler->reserveFor(out.promptTokens, request.sampling.maxTokens))
-            : static_cast<std::int32_t>(cache.blocksFor(out.promptTokens + 1) - out.cachedTokens / cache.blockSize());
+    out.newBlocks = cache.contiguous()
+                        ? cache.extentFor(out.promptTokens + 1,
+                                          m_model->scheduler->reserveFor(out.promptTokens, request.sampling.maxTokens))
+                        : static_cast<std::int32_t>(
+                              std::max<std::int64_t>(0, cache.mostBlocks(out.promptTokens + 1, m_model->stepCapacity) -
+                                                            out.cachedTokens / cache.blockSize()));
     if (m_nanosPerReadToken > 0)
         out.seconds = m_nanosPerReadToken * static_cast<double>(out.promptTokens - out.cachedTokens) / 1e9;
     if (out.needed() > out.limit)
@@ -75,7 +91,7 @@ void Engine::Impl::planLarger(const Request& request, MeasuredEvent& out) const 
     for (const bool unloadFirst : {false, true})
         for (const bool ownRule : {true, false}) {
             EngineConfig config = m_config;
-            config.maxModelLen = larger.maxModelLen;
+            setWindow(config, larger.maxModelLen);
             if (!ownRule) { // the pool that the configuration asks for is too small: just enough for this window
                 config.numBlocks = (larger.maxModelLen + config.blockSize - 1) / config.blockSize;
                 config.kvCacheMemoryBytes = 0;

@@ -144,7 +144,7 @@ void Engine::Impl::publishSequences() {
         row.computedTokens = sequence.computed;
         row.cachedPrefix = sequence.usage.reusedTokens;
         if (sequence.table) {
-            row.blocks = static_cast<std::int32_t>(sequence.table.blocks().size());
+            row.blocks = sequence.table.heldBlocks();
             row.sharedBlocks = m_model->cache->sharedBlocks(sequence.table);
         }
         if (sequence.times.firstToken >= 0)
@@ -246,13 +246,13 @@ void Engine::Impl::useTemplate(const std::string& name) {
     m_parts.listener.onEvent(TemplateEvent{m_model->info.path, m_model->info.chatTemplate});
 }
 
-void Engine::Impl::queryPrompt(std::int64_t key, const DialogPrompt& dialog) {
+void Engine::Impl::queryPrompt(std::int64_t key, const DialogPrompt& dialog, std::int64_t maxTokens) {
     if (!m_model)
         return;
     PromptTokensEvent event;
     event.key = key;
     event.beginToken = m_model->tokenizer->vocabulary().bos;
-    auto prompt = m_model->prompts->encode(dialog, {});
+    auto prompt = m_model->prompts->encode(dialog, {}, windowFor(maxTokens));
     if (prompt) {
         for (const TokenId id : prompt->ids)
             event.tokens.push_back({id, std::string(m_model->tokenizer->bytes(id)), m_model->tokenizer->isSpecial(id)});

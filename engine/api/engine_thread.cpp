@@ -47,6 +47,7 @@ struct UseTemplate {
 struct QueryPrompt {
     std::int64_t key = 0;
     DialogPrompt dialog;
+    std::int64_t maxTokens = 0;
 };
 using Command = std::variant<std::monostate, Load, Unload, Restart, Submit, Measure, Cancel, QueryBlock, QueryOwner,
                              UseTemplate, QueryPrompt>;
@@ -143,7 +144,7 @@ void EngineThread::Impl::handle(Engine& engine, Command& command) {
                    [&](QueryBlock& c) { engine.queryBlock(c.block); },
                    [&](QueryOwner& c) { engine.queryOwner(c.owner); },
                    [&](UseTemplate& c) { engine.useTemplate(c.name); },
-                   [&](QueryPrompt& c) { engine.queryPrompt(c.key, c.dialog); },
+                   [&](QueryPrompt& c) { engine.queryPrompt(c.key, c.dialog, c.maxTokens); },
                },
                command);
 }
@@ -171,8 +172,8 @@ void EngineThread::restart() {
 void EngineThread::useTemplate(std::string name) {
     m_impl->post(UseTemplate{std::move(name)});
 }
-void EngineThread::queryPrompt(std::int64_t key, DialogPrompt dialog) {
-    m_impl->post(QueryPrompt{key, std::move(dialog)});
+void EngineThread::queryPrompt(std::int64_t key, DialogPrompt dialog, std::int64_t maxTokens) {
+    m_impl->post(QueryPrompt{key, std::move(dialog), maxTokens});
 }
 void EngineThread::submit(Request request) {
     m_impl->post(Submit{std::move(request), m_impl->clock.now()});

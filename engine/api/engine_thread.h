@@ -32,8 +32,9 @@ public:
 
     /// Another chat template for the loaded model, as EngineConfig::chatTemplate; answers TemplateEvent.
     void useTemplate(std::string name);
-    /// What `dialog` would become; answers PromptTokensEvent with the same key.
-    void queryPrompt(std::int64_t key, DialogPrompt dialog);
+    /// What `dialog` would become if it were asked for an answer of `maxTokens`; answers PromptTokensEvent with the
+    /// same key.
+    void queryPrompt(std::int64_t key, DialogPrompt dialog, std::int64_t maxTokens);
 
     void submit(Request request) override;
     void cancel(RequestId id) override;

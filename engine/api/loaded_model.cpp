@@ -65,7 +65,8 @@ exec::StepCapacity stepCapacity(const EngineConfig& config, const PoolPlan& plan
     capacity.maxTokens = stepTokens(config);
     capacity.maxSequences = config.maxSequences;
     capacity.maxLogitRows = std::max(config.maxSequences, kLeastLogitRows);
-    const std::int64_t longest = std::min(plan.maxModelLen, plan.budget.tokens);
+    const bool givesBack = config.windowPolicy == kv::WindowPolicy::Sinks; // sequences may outgrow the pool
+    const std::int64_t longest = givesBack ? plan.maxModelLen : std::min(plan.maxModelLen, plan.budget.tokens);
     capacity.maxTableEntries =
         config.maxSequences * static_cast<std::int32_t>((longest + config.blockSize - 1) / config.blockSize);
     return capacity;
@@ -100,11 +101,16 @@ private:
                                config.allocator == kv::AllocatorKind::Paged});
     }
 
+    bool sinks() const { return m_out->config.windowPolicy == kv::WindowPolicy::Sinks; }
+
     Result<void> readConfiguration(const model::ModelFile& file) {
         auto config = model::readModelConfig(file);
         if (!config)
             return tl::unexpected(config.error());
         m_config = std::move(*config);
+        if (sinks() && model::hasWindowLayers(model::kvShape(m_config)))
+            return fail(ErrorCode::Unsupported, "--window-policy sinks is not supported for models with layers that "
+                                                "have a window of their own; choose stop or trim.");
         auto layout = layoutOf(1);
         if (!layout)
             return tl::unexpected(layout.error());
@@ -161,6 +167,7 @@ private:
         m_plan = *plan;
         ModelInfo& info = m_out->info;
         info.maxModelLen = m_plan.maxModelLen;
+        info.windowPolicy = m_out->config.windowPolicy;
         info.blockSize = m_out->config.blockSize;
         info.numBlocks = m_plan.budget.numBlocks;
         info.windowBlocks = std::min(info.windowBlocks, info.numBlocks);
@@ -203,6 +210,9 @@ private:
         auto program = exec::buildProgram(m_config, m_weights, capacity);
         if (!program)
             return tl::unexpected(program.error());
+        if (sinks())
+            exec::limitSight(*program, static_cast<std::int32_t>(m_out->config.sinks),
+                             static_cast<std::int32_t>(m_out->config.window));
         const auto set = m_out->backend->setProgram(*program);
         if (!set)
             return tl::unexpected(backendError(set.error));
@@ -225,6 +235,8 @@ private:
         cache.tailSlots = m_out->config.kvFormat.quantized() ? m_out->config.maxSequences : 0;
         cache.window = m_out->info.window;
         cache.windowBlocks = m_out->info.windowBlocks;
+        cache.sinks = sinks() ? m_out->config.sinks : 0;
+        cache.sinkWindow = sinks() ? m_out->config.window : 0;
         cache.keys.modelFingerprint = m_out->info.fingerprint;
         cache.keys.keyDtype = m_out->info.keyDtype;
         cache.keys.valueDtype = m_out->info.valueDtype;

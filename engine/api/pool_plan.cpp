@@ -52,6 +52,12 @@ Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& questi
         return fail(ErrorCode::InvalidArgument, "--max-model-len " + std::to_string(config.maxModelLen) +
                                                     " is more than the model's context of " +
                                                     countText(question.contextLength) + " tokens; give less.");
+    if (config.window > plan.maxModelLen)
+        return fail(ErrorCode::InvalidArgument, "--window " + std::to_string(config.window) +
+                                                    " is more than the longest sequence of " +
+                                                    countText(plan.maxModelLen) + " tokens; give less.");
+    if (config.window > 0 && config.windowPolicy != kv::WindowPolicy::Sinks)
+        plan.maxModelLen = config.window;
     if (question.weightsBytes >= question.availableBytes)
         return fail(ErrorCode::OutOfMemory, "The weights need " + sizeText(question.weightsBytes) + " of memory, " +
                                                 sizeText(question.availableBytes) +

@@ -155,7 +155,9 @@ Result<EncodedPrompt> PromptEncoder::encodeMessages(const DialogPrompt& dialog, 
                                              "\" Edit or delete a message, or choose another model.");
     if (!encoded)
         return tl::unexpected(encoded.error());
-    EncodedPrompt out{std::move(encoded->ids), std::move(encoded->messageRanges), {}, false, 0};
+    EncodedPrompt out;
+    out.ids = std::move(encoded->ids);
+    out.messageRanges = std::move(encoded->messageRanges);
     for (const model::DialogAdaptation adaptation : encoded->adaptations)
         out.adaptations.push_back(adaptationOf(adaptation));
     out.opensThought = endsInThought(encoded->text);
@@ -199,7 +201,8 @@ Result<EncodedPrompt> PromptEncoder::encodeDialog(const DialogPrompt& dialog) co
     return prompt;
 }
 
-Result<EncodedPrompt> PromptEncoder::encode(const Prompt& prompt, const FindTokens& findTokens) const {
+Result<EncodedPrompt> PromptEncoder::encode(const Prompt& prompt, const FindTokens& findTokens,
+                                            const std::optional<WindowRoom>& window) const {
     Result<EncodedPrompt> out;
     const auto take = [&](Result<std::vector<TokenId>> ids) {
         if (ids)
@@ -213,6 +216,8 @@ Result<EncodedPrompt> PromptEncoder::encode(const Prompt& prompt, const FindToke
         take(checkIds(tokens->ids));
     else if (const auto* fork = std::get_if<ForkPrompt>(&prompt))
         take(encodeFork(*fork, findTokens));
+    else if (window)
+        out = encodeWithin(std::get<DialogPrompt>(prompt), *window);
     else
         out = encodeDialog(std::get<DialogPrompt>(prompt));
     if (out && out->ids.empty())

@@ -31,6 +31,10 @@ const char* missReasonName(MissReason reason) {
         return "diverged";
     case MissReason::Evicted:
         return "evicted";
+    case MissReason::WindowCut:
+        return "window_cut";
+    case MissReason::PastWindow:
+        return "past_window";
     }
     return "none";
 }

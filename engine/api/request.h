@@ -107,8 +107,17 @@ enum class MissReason {
     ShorterThanBlock, ///< common prefix with something cached ends inside a block
     Diverged,         ///< the dialog changed at `divergingToken` against the owner's previous turn
     Evicted,          ///< was cached, its block was needed by somebody else
+    WindowCut,        ///< the oldest turns were left out since the owner's previous turn
+    PastWindow,       ///< with sinks, what lies behind the first sinks and window is never kept for others
 };
 const char* missReasonName(MissReason reason);
+
+/// What of a chat that has outgrown its window was left out of a prompt.
+struct WindowCut {
+    std::int32_t messages = 0; ///< the oldest ones, in whole turns; system messages are never among them
+    std::int64_t tokens = 0;   ///< that they would have been
+    bool operator==(const WindowCut&) const = default;
+};
 
 /// What the cache did for one request.
 struct CacheReceipt {
@@ -134,6 +143,7 @@ struct CacheReceipt {
     /// Evicted: how long before the request came; -1 = not known any more.
     Nanos evictedAgo = -1;
     std::int32_t blockSize = 0;
+    WindowCut cut;
 };
 
 struct Timings {

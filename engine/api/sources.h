@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/api/request.h"
+#include "engine/kv/window_policy.h"
 #include "engine/metrics/block_map_snapshot.h"
 #include "engine/metrics/step_sample.h"
 
@@ -32,6 +33,7 @@ struct QueuedEvent {
     /// to, and TokensEvents bring only what comes after it.
     std::vector<TokenId> givenTokens{};
     std::string givenText{};
+    WindowCut cut{}; ///< their ranges are empty
 };
 struct WaitingEvent {
     RequestId id;
@@ -91,6 +93,7 @@ struct ModelInfo {
     std::string keyDtype, valueDtype;
     std::vector<std::string> warnings; ///< sentences about choices that the model takes badly
     std::int32_t blockSize = 0, numBlocks = 0, maxSequences = 0;
+    kv::WindowPolicy windowPolicy = kv::WindowPolicy::Stop;
     std::string poolRule;         ///< what decided the number of blocks: "8 x max-model-len", "--num-blocks", ...
     std::string backend;          ///< "CPU, 2 threads, AVX-512 (VNNI)"
     std::string backendReason;    ///< why this one, the rest of "CPU: ...": "no CUDA driver found"
@@ -165,8 +168,9 @@ struct LargerWindow {
 /// Answer to `measure`: what a prompt would need now. Nothing was run and nothing has changed.
 struct MeasuredEvent {
     RequestId id;
-    std::optional<Error> error; ///< it cannot be encoded; the figures are 0
-    std::int64_t promptTokens = 0;
+    std::optional<Error> error;              ///< it cannot be encoded; the figures are 0
+    std::int64_t promptTokens = 0;           ///< without what would be left out
+    WindowCut cut;                           ///< what would be left out if it were sent now
     std::int64_t cachedTokens = 0;           ///< of them, served from the cache if it were sent now
     std::int32_t newBlocks = 0;              ///< for the rest and the first token of the answer
     double seconds = -1;                     ///< about, to read the rest; -1 = not known yet

@@ -53,6 +53,8 @@ TraceOptions traceOptions(const kv::CacheConfig& cache, const sched::SchedulerCo
     o.numBlocks = cache.numBlocks;
     o.tailSlots = cache.tailSlots;
     o.window = cache.window;
+    o.sinks = cache.sinks;
+    o.sinkWindow = cache.sinkWindow;
     o.prefixCaching = cache.prefixCaching;
     o.eviction = cache.eviction;
     o.attentionPerToken = cache.attentionPerToken;

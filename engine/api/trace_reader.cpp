@@ -57,6 +57,8 @@ TraceOptions readOptions(const json& o) {
     out.numBlocks = number(o, "num_blocks", 1, kMost / 64);
     out.tailSlots = o.contains("tail_slots") ? number(o, "tail_slots", 0, kMost) : 0;
     out.window = o.contains("window") ? number(o, "window", 0, kMost) : 0;
+    out.sinks = o.contains("sinks") ? number<std::int64_t>(o, "sinks", 0, kMostWide) : 0;
+    out.sinkWindow = o.contains("sink_window") ? number<std::int64_t>(o, "sink_window", 0, kMostWide) : 0;
     out.prefixCaching = o.at("prefix_caching").get<bool>();
     out.eviction = named(o, "eviction", kv::evictionKindOf);
     out.attentionPerToken = number(o, "attention_per_token", 0.0, 1e9);

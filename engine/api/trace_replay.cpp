@@ -31,6 +31,8 @@ kv::CacheConfig cacheConfig(const BlockTrace& trace, const TraceOptions& o) {
     c.window = o.allocator == kv::AllocatorKind::Paged ? o.window : 0;
     if (c.window > 0)
         c.windowBlocks = kernels::windowBlocksNeeded(c.window, o.maxSequences, mostTokens(trace, o), o.blockSize);
+    c.sinks = o.allocator == kv::AllocatorKind::Paged ? o.sinks : 0;
+    c.sinkWindow = o.allocator == kv::AllocatorKind::Paged ? o.sinkWindow : 0;
     c.prefixCaching = o.prefixCaching && o.allocator == kv::AllocatorKind::Paged;
     c.eviction = o.eviction;
     c.attentionPerToken = o.attentionPerToken;

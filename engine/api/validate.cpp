@@ -62,6 +62,25 @@ Result<void> validate(const SamplingParams& p) {
     return {};
 }
 
+namespace {
+
+Result<void> validateWindow(const EngineConfig& c) {
+    const bool sinks = c.windowPolicy == kv::WindowPolicy::Sinks;
+    if (sinks && c.window == 0)
+        return fail(ErrorCode::InvalidArgument, "--window-policy sinks needs --window: how many of the latest tokens "
+                                                "are kept.");
+    if (sinks && c.allocator == kv::AllocatorKind::Contiguous)
+        return fail(ErrorCode::InvalidArgument, "--window-policy sinks gives blocks back that lie inside a sequence, "
+                                                "which an extent cannot; leave --allocator contiguous out.");
+    if (c.maxModelLen > 0 && c.window > c.maxModelLen)
+        return fail(ErrorCode::InvalidArgument, "--window " + std::to_string(c.window) +
+                                                    " is more than --max-model-len " + std::to_string(c.maxModelLen) +
+                                                    "; give less.");
+    return {};
+}
+
+} // namespace
+
 Result<void> validate(const EngineConfig& c) {
     if (c.blockSize != 8 && c.blockSize != 16 && c.blockSize != 32 && c.blockSize != 64)
         return fail(ErrorCode::InvalidArgument, "--block-size must be 8, 16, 32 or 64.");
@@ -69,6 +88,8 @@ Result<void> validate(const EngineConfig& c) {
         {"--threads", static_cast<double>(c.threads), 0, 1024},
         {"--num-blocks", static_cast<double>(c.numBlocks), 0, 1e9},
         {"--max-model-len", static_cast<double>(c.maxModelLen), 0, 1e9},
+        {"--sinks", static_cast<double>(c.sinks), 0, 1e9},
+        {"--window", static_cast<double>(c.window), 0, 1e9},
         {"--max-num-seqs", static_cast<double>(c.maxSequences), 1, 1024},
         {"--max-num-batched-tokens", static_cast<double>(c.maxBatchedTokens), 0, 65536},
         {"--watermark", c.watermark, 0, 1, false, true},
@@ -79,7 +100,7 @@ Result<void> validate(const EngineConfig& c) {
     for (const Range& range : ranges)
         if (!inside(range))
             return fail(ErrorCode::InvalidArgument, outside(range));
-    return {};
+    return validateWindow(c);
 }
 
 } // namespace kvscope::api

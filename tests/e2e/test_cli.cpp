@@ -67,11 +67,18 @@ private slots:
         const auto refused = [](const char* option, const char* value) {
             QTest::addRow("%s %s", option, value) << QStringList{"--prompt", "x", option, value} << 2 << option;
         };
-        refused("--window-policy", "trim");
+        refused("--window-policy", "slide");
+        refused("--window-policy", "sinks"); // it needs --window
         refused("--host-cache-bytes", "1000");
         refused("--contiguous-reserve", "model");
         refused("--sinks", "4");
-        refused("--window", "64");
+        refused("--window", "-1");
+        QTest::newRow("sinks in an extent")
+            << QStringList{"--prompt", "x", "--window-policy", "sinks", "--window", "64", "--allocator", "contiguous"}
+            << 2 << "--window-policy";
+        QTest::newRow("window beyond") << QStringList{"--prompt", "x", "--window", "65", "--max-model-len", "64"} << 2
+                                       << "--window";
+        QTest::newRow("window too long") << QStringList{"--prompt", "x", "--window", "100000"} << 1 << "--window";
         refused("--load-snapshot", "s");
         refused("--db", "x.db");
         refused("--backend", "cuda");

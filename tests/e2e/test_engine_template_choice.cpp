@@ -93,7 +93,7 @@ private slots:
         std::vector<TokenId> first;
         for (int round = 0; round < 2; ++round) { // the same after loading again
             load(writer, std::string());
-            m_harness.engine->queryPrompt(7, hello());
+            m_harness.engine->queryPrompt(7, hello(), 128);
             const auto answers = m_harness.eventsOf<api::PromptTokensEvent>();
             QCOMPARE(answers.size(), std::size_t(1));
             QCOMPARE(answers[0].key, std::int64_t(7));

@@ -209,12 +209,16 @@ void ChatPanel::showCost(const api::MeasuredEvent& cost) {
         if (cost.seconds >= 0)
             parts << tr("about %1").arg(formatSeconds(cost.seconds));
         parts << (cost.newBlocks == 1 ? tr("1 more block") : tr("%1 more blocks").arg(formatNumber(cost.newBlocks)));
+        if (cost.cut.messages > 0)
+            parts << tr("without the %1 oldest messages").arg(formatNumber(cost.cut.messages));
         meter.words = parts.join(QStringLiteral(", "));
         meter.reused = cost.cachedTokens;
         meter.computed = cost.promptTokens - cost.cachedTokens;
         meter.total = cost.promptTokens;
     }
     meter.explanation = tr("%1 of %2 with this message").arg(tokens(cost.promptTokens), formatNumber(cost.limit));
+    if (cost.cut.messages > 0)
+        meter.explanation += tr("; %1 of the oldest turns are left out").arg(tokens(cost.cut.tokens));
     m_composer->setMeter(meter);
 }
 

@@ -119,6 +119,8 @@ void ChatController::select(ConversationId id) {
     show(*s);
     if (!s->loaded)
         load(*s);
+    else
+        findCut();
 }
 
 void ChatController::show(ChatSession& s) {
@@ -172,6 +174,7 @@ void ChatController::load(ChatSession& s) {
         if (session->context.length == 0)
             session->contextFromReceipts();
         if (session == m_current) {
+            findCut();
             emit currentChanged();
             emit stateChanged();
             emit contextChanged();

@@ -180,6 +180,7 @@ private:
     void sendNow(ChatSession& s, const Draft& message, MessageId edited, bool count = false);
     void onMeasured(const api::MeasuredEvent& e);
     void sendAfterReload();
+    void findCut();
     void measure(api::Prompt prompt, std::function<void(const api::MeasuredEvent&)> done);
     void wantTitle(ChatSession& s);
     void askTitle();
@@ -217,6 +218,7 @@ private:
     std::unordered_map<RequestId, std::function<void(const api::MeasuredEvent&)>> m_counters;
     QString m_modelPath;
     bool m_modelReady = false;
+    bool m_trims = false; ///< chats that have outgrown the window are sent without their oldest turns
     bool m_autoTitles = true;
     bool m_unsaved = false;
     RequestId m_titleRequest;    ///< valid while a title is looked for ...

@@ -54,15 +54,19 @@ void ChatController::handleEvent(const api::Event& event) {
 
 void ChatController::onModel(const api::ModelInfo* info) {
     m_modelReady = info != nullptr;
+    m_trims = info && info->windowPolicy == kv::WindowPolicy::Trim;
     m_contextLimit = info ? info->maxModelLen : 0;
     const std::int64_t room = info ? std::int64_t(info->numBlocks) * info->blockSize : 0;
-    m_longest = !info ? 0 : room > 0 ? std::min(info->maxModelLen, room + 1) : info->maxModelLen;
+    const bool poolLimits = room > 0 && info->windowPolicy != kv::WindowPolicy::Sinks;
+    m_longest = !info ? 0 : poolLimits ? std::min(info->maxModelLen, room + 1) : info->maxModelLen;
     if (info)
         m_modelPath = QString::fromStdString(info->path);
     emit stateChanged();
     emit contextChanged();
-    if (info)
+    if (info) {
         sendAfterReload();
+        findCut();
+    }
 }
 
 void ChatController::onQueued(const api::QueuedEvent& e) {
@@ -70,6 +74,7 @@ void ChatController::onQueued(const api::QueuedEvent& e) {
     if (!s)
         return;
     s->setRanges(e.messageRanges, e.promptTokens);
+    s->showCut(e.cut, s->dialogRows);
     s->opensThought = e.opensThought;
     s->written = ThinkingStream(e.opensThought, e.givenText);
     s->model->edit(s->answerRow, [&](ChatMessage& m) {

@@ -96,6 +96,8 @@ struct ChatSession {
     /// is its last message. Fills `dialogRows`.
     /// `rows` >= 0: only the first so many rows.
     api::DialogPrompt dialog(const QString& modelPath, int rows = -1);
+    /// Marks the row behind the messages that were left out. `rowsOfDialog`: `dialogRows` of the request that was cut.
+    void showCut(const api::WindowCut& cut, const std::vector<int>& rowsOfDialog);
     /// Puts the engine's token ranges on the rows.
     void setRanges(const std::vector<std::pair<std::int64_t, std::int64_t>>& messageRanges, std::int64_t promptTokens);
 };

@@ -112,8 +112,10 @@ void ChatController::showStored(ChatSession& s, Result<std::vector<ChatMessage>>
         s.userRow = s.answerRow = -1;
         s.model->showPath(std::move(*path));
         s.contextFromReceipts();
-        if (&s == m_current)
+        if (&s == m_current) {
             emit contextChanged();
+            findCut();
+        }
         notePreview(s);
     } else {
         emit storeFailed(sentenceOf(path.error()));

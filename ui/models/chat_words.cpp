@@ -62,6 +62,10 @@ QString receiptCause(const api::CacheReceipt& c) {
                    : tr("The chat differs from its previous turn: the rest was computed again.");
     case api::MissReason::Evicted:
         return tr("A part was in the cache before, but its blocks were needed by another chat.");
+    case api::MissReason::PastWindow:
+        return tr("Only first and last tokens are kept: what lies behind the first window is computed again.");
+    case api::MissReason::WindowCut:
+        return tr("The oldest turns no longer fit and were left out: what follows was computed again, once.");
     }
     return {};
 }

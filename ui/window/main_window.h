@@ -84,7 +84,7 @@ signals:
     void saveSessionRequested(const QString& path);
     void storeRetryRequested();
     void templateChosen(const QString& name); ///< for the loaded model, see TemplateBanner
-    void promptTokensRequested(qint64 key, const api::DialogPrompt& dialog);
+    void promptTokensRequested(qint64 key, const api::DialogPrompt& dialog, qint64 maxTokens);
     void storeOtherRequested(const QString& path);
     void storeMemoryRequested();
     void shownChanged(bool shown); ///< false while minimised or hidden

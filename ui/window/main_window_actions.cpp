@@ -134,7 +134,8 @@ void MainWindow::showPromptTokens() {
     const QString title = m_parts.chat.current().conversation.title;
     m_tokens->showFor(title.isEmpty() ? tr("Prompt of the newest answer")
                                       : tr("Prompt of the newest answer in “%1”").arg(title));
-    emit promptTokensRequested(++m_tokensKey, m_parts.chat.shownPrompt());
+    emit promptTokensRequested(++m_tokensKey, m_parts.chat.shownPrompt(),
+                               m_parts.chat.current().conversation.settings.maxTokens);
 }
 
 // ---- notices ----
