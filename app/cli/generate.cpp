@@ -157,12 +157,21 @@ void printPool(const api::ModelInfo& model, const api::EngineConfig& config) {
             "window group: %d of %d layers look back %d tokens, in %d blocks of %s, %.2f for each of the pool\n",
             model.windowLayers, model.layers, model.window, model.windowBlocks,
             sizeText(model.bytesPerWindowBlock).c_str(), static_cast<double>(model.windowBlocks) / model.numBlocks);
+    if (config.windowPolicy == kv::WindowPolicy::Sinks)
+        std::fprintf(stderr,
+                     "sinks: tokens attend to the first %lld and the last %lld; blocks between are given back, the "
+                     "context still ends at %lld tokens\n",
+                     static_cast<long long>(config.sinks), static_cast<long long>(config.window),
+                     static_cast<long long>(model.maxModelLen));
     if (config.allocator == kv::AllocatorKind::Contiguous)
         std::fprintf(stderr, "contiguous allocator, extents by %s: no prefix cache, forks copy\n",
                      kv::contiguousReserveName(config.contiguousReserve));
 }
 
 void printFigures(const api::Answer& a) {
+    if (const api::WindowCut& cut = a.cache.cut; cut.messages > 0)
+        std::fprintf(stderr, "the %d oldest messages (%lld tokens) were left out: the window is full\n", cut.messages,
+                     static_cast<long long>(cut.tokens));
     const double seconds = a.timings.decodeMs / 1000;
     std::fprintf(
         stderr, "%zu prompt tokens (%lld reused), %zu tokens in %.2f s, first after %.0f ms, %.1f tokens/s, %s\n",
