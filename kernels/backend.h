@@ -95,7 +95,7 @@ struct AttentionOp {
     /// > 0: the token at position p attends to positions p - window + 1..p only; what other slots hold never matters.
     std::int32_t window = 0;
     std::int32_t sinks = 0; ///< with a window: it attends to positions 0..sinks - 1 too
-    WeightId postNorm; ///< (hidden); may be invalid
+    WeightId postNorm;      ///< (hidden); may be invalid
     float postEps = 1e-5f;
 };
 
@@ -149,7 +149,7 @@ struct StepInputs {
     /// All tables one after another. -1 where every layer that reads them has a window, and neither it nor the sinks
     /// reach the block.
     std::span<const std::int32_t> blockTables;
-    std::span<const std::int32_t> tableStarts;     ///< (S+1) prefix sums into blockTables
+    std::span<const std::int32_t> tableStarts; ///< (S+1) prefix sums into blockTables
     /// With a window group, else empty: the blocks of that group, entry for entry as blockTables. -1 where the layers'
     /// windows have passed the block. Its slots are those that the entries give for the positions.
     std::span<const std::int32_t> windowTables;
@@ -257,10 +257,14 @@ public:
     /// After await(Done): copy the raw logits of one logit row to `out` (vocab).
     virtual void readLogits(Ticket ticket, std::int32_t logitRow, std::span<float> out) = 0;
 
-    /// Reads or writes the sealed K/V bytes of a block, of layers that keep everything (for tests and, later, tiers and
-    /// snapshots). (bytesPerBlock)
-    virtual void readBlock(std::int32_t block, std::span<std::byte> out) = 0;
-    virtual void writeBlock(std::int32_t block, std::span<const std::byte> in) = 0;
+    /// Whether the next two work: without them there is no tier below the pool.
+    virtual bool movesKv() const { return true; }
+    /// Copies bytes of one part of the KV cache, those behind `offset`, as many as there are, out or in. In order with
+    /// the steps: after those that were submitted before, ahead of those that come later.
+    virtual void readKv(KvPart part, std::int32_t index, std::size_t offset, std::span<std::byte> out) = 0;
+    virtual void writeKv(KvPart part, std::int32_t index, std::size_t offset, std::span<const std::byte> in) = 0;
+    void readBlock(std::int32_t block, std::span<std::byte> out) { readKv(KvPart::Block, block, 0, out); }
+    void writeBlock(std::int32_t block, std::span<const std::byte> in) { writeKv(KvPart::Block, block, 0, in); }
 
     virtual BackendMemory memory() const = 0;
     virtual PhaseTimes phaseTimes() const = 0;

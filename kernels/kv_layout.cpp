@@ -192,6 +192,20 @@ std::size_t KvLayout::bytesPerTail() const {
     return hasTails() ? openHeadOffset(layers, 0) : 0;
 }
 
+std::size_t KvLayout::partBytes(KvPart part) const {
+    return part == KvPart::Block         ? bytesPerBlock()
+           : part == KvPart::WindowBlock ? bytesPerWindowBlock()
+                                         : bytesPerTail();
+}
+
+std::int32_t KvLayout::partCount(KvPart part) const {
+    return part == KvPart::Block ? numBlocks : part == KvPart::WindowBlock ? windowBlocks : tailSlots;
+}
+
+std::size_t KvLayout::partOffset(KvPart part) const {
+    return part == KvPart::Block ? 0 : part == KvPart::WindowBlock ? windowOffset() : tailOffset();
+}
+
 std::size_t KvLayout::poolBytes() const {
     return tailOffset() + static_cast<std::size_t>(tailSlots) * bytesPerTail();
 }

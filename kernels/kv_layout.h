@@ -73,6 +73,13 @@ std::int32_t windowBlocksNeeded(std::int32_t window, std::int32_t sequences, std
 /// Values that a rotation mixes: the largest power of two that divides the head dimension.
 std::int32_t rotationSpan(std::int32_t headDim);
 
+/// What of the KV cache is moved as a whole.
+enum class KvPart {
+    Block,       ///< over all layers that keep everything
+    WindowBlock, ///< over the layers of the window group
+    Tail,        ///< a tail slot; the parts of 16 bits of its block lie in the block
+};
+
 /// Shape of the KV cache. Sizes and offsets in bytes.
 struct KvLayout {
     std::int32_t layers = 0;
@@ -119,6 +126,11 @@ struct KvLayout {
     std::size_t tailOffset() const {
         return windowOffset() + static_cast<std::size_t>(windowBlocks) * bytesPerWindowBlock();
     }
+
+    std::size_t partBytes(KvPart part) const;
+    std::int32_t partCount(KvPart part) const;
+    /// Of the first of its kind, in the pool; the others follow.
+    std::size_t partOffset(KvPart part) const;
 
 private:
     std::size_t groupBytes(bool ofWindowGroup) const;

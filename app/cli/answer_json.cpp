@@ -55,6 +55,39 @@ json windowGroupJson(const api::ModelInfo& model) {
             {"bytes_per_block", model.bytesPerWindowBlock}};
 }
 
+json preemptedJson(const api::EngineStats::Preempted& p) {
+    return {{"count", p.count}, {"estimated_ms", milliseconds(p.estimated)}, {"took_ms", milliseconds(p.took)}};
+}
+
+/// Null = there is no host tier.
+json hostJson(const api::EngineStats& stats) {
+    const metrics::StepSample& s = stats.last;
+    if ((s.presence & metrics::kHasHostTier) == 0)
+        return nullptr;
+    return {{"blocks", s.hostBlocks},
+            {"used_blocks", s.hostUsedBlocks},
+            {"held_blocks", s.hostHeldBlocks},
+            {"bytes", s.hostBytes},
+            {"swaps_out", s.totalSwapsOut},
+            {"swaps_in", s.totalSwapsIn},
+            {"swapped_blocks", s.totalSwappedBlocks},
+            {"hit_blocks", s.totalHostHitBlocks},
+            {"declined_blocks", stats.hostDeclinedBlocks},
+            {"refused_blocks", stats.hostRefusedBlocks},
+            {"evictions", s.totalHostEvictions},
+            {"stored_bytes", s.totalStoredBytes},
+            {"loaded_bytes", s.totalLoadedBytes},
+            {"store_ms", milliseconds(s.totalStore)},
+            {"load_ms", milliseconds(s.totalLoad)},
+            {"preempted_by_swap", preemptedJson(stats.swaps)},
+            {"preempted_by_recompute", preemptedJson(stats.rereads)},
+            {"rates",
+             {{"ns_per_token", stats.rates.nanosPerToken},
+              {"ns_per_token_and_position", stats.rates.nanosPerTokenAndPosition},
+              {"ns_per_byte_stored", stats.rates.nanosPerByteStored},
+              {"ns_per_byte_loaded", stats.rates.nanosPerByteLoaded}}}};
+}
+
 } // namespace
 
 json answerJson(const api::Answer& answer) {
@@ -74,6 +107,7 @@ json answerJson(const api::Answer& answer) {
                     {"computed_tokens", c.computedTokens},
                     {"preemptions", c.preemptions},
                     {"swapped_blocks", c.swappedBlocks},
+                    {"loaded_blocks", c.loadedBlocks},
                     {"miss_reason", api::missReasonName(c.missReason)},
                     {"blocks_peak", c.blocksPeak},
                     {"blocks_available_after", c.blocksAvailableAfter},
@@ -125,7 +159,8 @@ json statsJson(const api::EngineStats& stats, const api::ModelInfo& model) {
          count == 0 ? json() : json(milliseconds(stats.evictedAge) / static_cast<double>(count))},
         {"allocator", allocatorJson(stats)},
         {"preemptions", s.totalPreemptions},
-        {"swaps", 0},
+        {"swaps", s.totalSwapsOut},
+        {"host", hostJson(stats)},
         {"copies", s.totalCopies},
         {"requests", {{"admitted", s.totalAdmitted}, {"finished", s.totalFinished}}},
         {"tokens", {{"prefill", s.totalPrefillTokens}, {"decode", s.totalDecodeTokens}}},
@@ -144,6 +179,7 @@ json statsJson(const api::EngineStats& stats, const api::ModelInfo& model) {
         {"memory",
          {{"weights_bytes", s.weightsBytes},
           {"pool_bytes", s.poolBytes},
+          {"host_bytes", s.hostBytes},
           {"activations_peak_bytes", s.activationsPeakBytes}}},
     };
 }

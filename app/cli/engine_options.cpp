@@ -27,7 +27,6 @@ struct UnbuiltOption {
     const char* accepted;
 };
 constexpr std::array kUnbuiltOptions = {
-    UnbuiltOption{"--host-cache-bytes", "0"},
     UnbuiltOption{"--save-snapshot", ""},
     UnbuiltOption{"--load-snapshot", ""},
     UnbuiltOption{"--db", ""},
@@ -107,6 +106,10 @@ std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb, const std::strin
     verb.add_option("--contiguous-reserve", o->contiguousReserve,
                     "Length of an extent: model = --max-model-len, request = prompt + max-tokens [model]")
         ->group(group);
+    add(verb.add_option("--host-cache-bytes", o->hostCacheBytes,
+                        "Bytes of a tier in main memory below the pool: what is evicted or preempted goes there, and "
+                        "comes back where that is estimated to be faster than computing; 0 = none")
+            ->check(notNegative()));
     add(verb.add_option("--max-num-seqs", o->maxSequences, "Most sequences in one step"));
     add(verb.add_option("--max-num-batched-tokens", o->maxBatchedTokens,
                         "Tokens of one step; 0 = as many as fit into 150 ms"));
@@ -180,6 +183,7 @@ api::EngineConfig EngineOptions::config() const {
     c.windowPolicy = *onFull;
     c.sinks = sinks;
     c.window = window;
+    c.hostCacheBytes = hostCacheBytes;
     c.maxSequences = maxSequences;
     c.maxBatchedTokens = maxBatchedTokens;
     c.watermark = watermark;

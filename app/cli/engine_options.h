@@ -36,6 +36,7 @@ struct EngineOptions {
     std::string windowPolicy = "stop";
     std::int64_t sinks = 4;
     std::int64_t window = 0;
+    std::uint64_t hostCacheBytes = 0;
     int maxSequences = 16;
     int maxBatchedTokens = 0;
     double watermark = 0.01;

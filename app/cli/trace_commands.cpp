@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
 // kvscope-cli trace replay: what a recorded run would have hit and evicted under other options.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@ struct ReplayOptions {
     int blockSize = 0;
     std::string eviction, allocator, contiguousReserve;
     bool noPrefixCaching = false;
+    std::optional<std::uint64_t> hostCacheBytes;
     int maxSequences = 0;
     std::string schedulingPolicy;
     std::optional<double> watermark;
@@ -35,6 +37,29 @@ void choose(Kind& into, const std::string& name, std::optional<Kind> (*of)(std::
     if (!kind)
         throw UsageError(sentence);
     into = *kind;
+}
+
+/// Another block size changes what a slot of the host tier holds; the tier keeps its bytes.
+void chooseHost(api::TraceOptions& o, const api::TraceOptions& recorded, const ReplayOptions& given) {
+    std::uint64_t bytes = static_cast<std::uint64_t>(o.hostSlots) * (o.blockBytes + o.windowBlockBytes);
+    const auto size = static_cast<std::uint64_t>(o.blockSize), before = static_cast<std::uint64_t>(recorded.blockSize);
+    o.blockBytes = o.blockBytes * size / before;
+    o.windowBlockBytes = o.windowBlockBytes * size / before;
+    o.tailBytes = o.tailBytes * size / before;
+    bytes = given.hostCacheBytes.value_or(bytes);
+    if (o.allocator != kv::AllocatorKind::Paged) {
+        if (given.hostCacheBytes.value_or(0) > 0)
+            throw UsageError("--host-cache-bytes needs --allocator paged: an extent is never moved.");
+        bytes = 0;
+    }
+    if (bytes > 0 && o.blockBytes == 0)
+        throw UsageError("--host-cache-bytes needs a block log that says how large a block is; record a newer one.");
+    constexpr std::uint64_t kMostSlots = std::uint64_t(1) << 24;
+    const std::uint64_t slot = std::max<std::uint64_t>(1, o.blockBytes + o.windowBlockBytes);
+    o.hostSlots = static_cast<std::int32_t>(std::min(kMostSlots, bytes / slot));
+    if (bytes > 0 && o.hostSlots == 0)
+        throw UsageError("--host-cache-bytes must hold one block of " + std::to_string(slot) +
+                         " bytes at least, or be 0.");
 }
 
 /// The recorded options, changed by what was given. With another block size and no number of blocks the pool keeps its
@@ -70,6 +95,7 @@ api::TraceOptions optionsFor(const api::TraceOptions& recorded, const ReplayOpti
         throw UsageError("--watermark must be between 0 and 1 (excluded).");
     o.watermark = given.watermark.value_or(o.watermark);
     o.prefixCaching = o.prefixCaching && !given.noPrefixCaching && o.allocator == kv::AllocatorKind::Paged;
+    chooseHost(o, recorded, given);
     return o;
 }
 
@@ -86,7 +112,8 @@ json totalsJson(const api::BlockTrace& trace) {
                  {"eviction", kv::evictionKindName(o.eviction)},
                  {"max_num_seqs", o.maxSequences},
                  {"scheduling_policy", sched::schedulingPolicyName(o.policy)},
-                 {"watermark", o.watermark}};
+                 {"watermark", o.watermark},
+                 {"host_blocks", o.hostSlots}};
     if (o.allocator == kv::AllocatorKind::Contiguous)
         options["contiguous_reserve"] = kv::contiguousReserveName(o.reserve);
     return {{"options", std::move(options)},
@@ -100,13 +127,15 @@ json totalsJson(const api::BlockTrace& trace) {
             {"readmit_hit_tokens", t.readmitHitTokens},
             {"evictions", std::move(evictions)},
             {"preemptions", t.preemptions},
+            {"swaps", t.swaps},
+            {"loaded_blocks", t.loadedBlocks},
             {"peak_blocks", t.peakBlocks}};
 }
 
 void printReadable(const json& recorded, const json& replayed) {
     std::printf("%-22s %12s %12s\n", "", "recorded", "replayed");
     for (const char* name : {"requests", "steps", "query_tokens", "hit_tokens", "readmit_query_tokens",
-                             "readmit_hit_tokens", "preemptions", "peak_blocks"})
+                             "readmit_hit_tokens", "preemptions", "swaps", "loaded_blocks", "peak_blocks"})
         std::printf("%-22s %12s %12s\n", name, recorded[name].dump().c_str(), replayed[name].dump().c_str());
     for (const auto& [reason, count] : recorded["evictions"].items())
         std::printf("evictions (%s)%*s %12s %12s\n", reason.c_str(), 9 - static_cast<int>(reason.size()), "",
@@ -154,6 +183,7 @@ Verb addTrace(CLI::App& app) {
                        "fcfs, short-first, prefix-first [as recorded]");
     replay->add_option("--watermark", options->watermark,
                        "Share of the blocks kept back when a request is admitted (paged) [as recorded]");
+    replay->add_option("--host-cache-bytes", options->hostCacheBytes, "Bytes of the host tier; 0 = none [as recorded]");
     replay->add_flag("--json", options->asJson, "JSON on standard output and nothing else");
     verb.run = [options] { return runReplay(*options); };
     return verb;

@@ -11,9 +11,15 @@
 namespace kvscope::desktop {
 namespace {
 
-constexpr api::MissReason kReasons[] = {
-    api::MissReason::None,     api::MissReason::Disabled, api::MissReason::ColdStart, api::MissReason::ShorterThanBlock,
-    api::MissReason::Diverged, api::MissReason::Evicted,  api::MissReason::WindowCut, api::MissReason::PastWindow};
+constexpr api::MissReason kReasons[] = {api::MissReason::None,
+                                        api::MissReason::Disabled,
+                                        api::MissReason::ColdStart,
+                                        api::MissReason::ShorterThanBlock,
+                                        api::MissReason::Diverged,
+                                        api::MissReason::Evicted,
+                                        api::MissReason::WindowCut,
+                                        api::MissReason::PastWindow,
+                                        api::MissReason::CheaperToCompute};
 constexpr api::FinishReason kFinishes[] = {api::FinishReason::Stop, api::FinishReason::Length,
                                            api::FinishReason::Cancelled, api::FinishReason::Error};
 

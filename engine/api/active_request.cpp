@@ -61,6 +61,8 @@ MissReason missReason(kv::MissKind kind) {
         return MissReason::Evicted;
     case kv::MissKind::PastWindow:
         return MissReason::PastWindow;
+    case kv::MissKind::CheaperToCompute:
+        return MissReason::CheaperToCompute;
     }
     return MissReason::None;
 }
@@ -74,6 +76,8 @@ CacheReceipt receipt(const sched::EndedSequence& ended) {
     out.recomputedTokens = usage.recomputedTokens;
     out.newBlocks = usage.newBlocks;
     out.preemptions = usage.preemptions;
+    out.swappedBlocks = usage.swappedBlocks;
+    out.loadedBlocks = usage.loadedBlocks;
     out.blocksPeak = usage.blocksPeak;
     out.blocksAvailableAfter = ended.blocksAvailableAfter;
     out.blocksCachedAfter = ended.blocksCachedAfter;

@@ -46,6 +46,13 @@ json eventJson(const TraceEvent& event) {
                               [](const TraceBudget& b) {
                                   return json{{"type", "budget"}, {"tokens", b.tokens}};
                               },
+                              [](const TraceRates& r) {
+                                  return json{{"type", "rates"},
+                                              {"per_token", r.rates.nanosPerToken},
+                                              {"per_token_and_position", r.rates.nanosPerTokenAndPosition},
+                                              {"per_byte_stored", r.rates.nanosPerByteStored},
+                                              {"per_byte_loaded", r.rates.nanosPerByteLoaded}};
+                              },
                               [](const TraceUnpin&) {
                                   return json{{"type", "unpin"}};
                               },
@@ -103,7 +110,11 @@ void BlockLog::begin(const kv::KvCache& cache, sched::Scheduler& scheduler, cons
                {"scheduling_policy", sched::schedulingPolicyName(o.policy)},
                {"long_prefill_token_threshold", o.longPrefillThreshold},
                {"max_long_partial_prefills", o.maxLongPartialPrefills},
-               {"token_budget", o.tokenBudget}}}}
+               {"token_budget", o.tokenBudget},
+               {"host_slots", o.hostSlots},
+               {"block_bytes", o.blockBytes},
+               {"window_block_bytes", o.windowBlockBytes},
+               {"tail_bytes", o.tailBytes}}}}
             .dump());
     m_collector = std::make_unique<TraceCollector>(cache, *this);
     scheduler.observe(m_collector.get());
@@ -146,8 +157,14 @@ void BlockLog::add(SequenceId id, const TraceAnswer& a) {
 }
 
 void BlockLog::add(const TraceAdmission& a) {
-    put(json{{"type", "admit"}, {"id", a.id.value()}, {"first", a.first}, {"tokens", a.tokens}, {"reused", a.reused}}
-            .dump());
+    json out{{"type", "admit"}, {"id", a.id.value()}, {"first", a.first}, {"tokens", a.tokens}, {"reused", a.reused}};
+    if (a.loaded > 0)
+        out["loaded"] = a.loaded;
+    put(out.dump());
+}
+
+void BlockLog::add(const TracePreemption& p) {
+    put(json{{"type", "preempt"}, {"id", p.id.value()}, {"swapped", p.swapped}, {"blocks", p.blocks}}.dump());
 }
 
 void BlockLog::add(const TraceEviction& e) {

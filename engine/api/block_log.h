@@ -30,6 +30,7 @@ public:
     void add(SequenceId id, const TraceAnswer& answer) override;
     void add(const TraceAdmission& admission) override;
     void add(const TraceEviction& eviction) override;
+    void add(const TracePreemption& preemption) override;
 
 private:
     BlockLog(std::string path, std::string program, std::FILE* file);

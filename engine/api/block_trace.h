@@ -17,6 +17,7 @@
 
 #include "engine/base/result.h"
 #include "engine/kv/allocator.h"
+#include "engine/kv/cost_rates.h"
 #include "engine/kv/eviction_log.h"
 #include "engine/kv/eviction_policy.h"
 #include "engine/sched/admission_order.h"
@@ -25,7 +26,7 @@ namespace kvscope::api {
 
 inline constexpr const char* kTraceFormat = "kvscope-blocks";
 inline constexpr int kTraceVersionMajor = 1; ///< a newer one is refused by name; unknown fields and records are ignored
-inline constexpr int kTraceVersionMinor = 2; ///< 1: windows, 2: sinks
+inline constexpr int kTraceVersionMinor = 2; ///< 1: windows; 2: sinks, the host tier
 
 /// The options that decide who hits and who is evicted.
 struct TraceOptions {
@@ -46,6 +47,9 @@ struct TraceOptions {
     std::int32_t longPrefillThreshold = 0;
     std::int32_t maxLongPartialPrefills = 1;
     std::int32_t tokenBudget = 512; ///< at the beginning
+    /// The host tier, and the sizes that its estimates go by; see kv::HostConfig.
+    std::int32_t hostSlots = 0;
+    std::uint64_t blockBytes = 0, windowBlockBytes = 0, tailBytes = 0;
 
     bool operator==(const TraceOptions&) const = default;
 };
@@ -76,13 +80,18 @@ struct TraceDropRetained {
 struct TraceBudget {
     std::int32_t tokens = 0;
 };
+struct TraceRates {
+    kv::CostRates rates;
+};
 struct TraceUnpin {};
 struct TraceEndAll {};
 
 struct TraceEvent {
     std::uint64_t at = 0;        ///< plans made by then, aborted ones included
     std::size_t endedBefore = 0; ///< how many of BlockTrace::ended had ended by then
-    std::variant<TraceSubmit, TraceCancel, TraceFail, TraceDropRetained, TraceBudget, TraceUnpin, TraceEndAll> what;
+    std::variant<TraceSubmit, TraceCancel, TraceFail, TraceDropRetained, TraceBudget, TraceRates, TraceUnpin,
+                 TraceEndAll>
+        what;
 };
 
 /// One plan that was not empty.
@@ -105,7 +114,15 @@ struct TraceAdmission {
     SequenceId id;
     bool first = true; ///< not after a preemption
     std::int64_t tokens = 0, reused = 0;
+    std::int32_t loaded = 0; ///< blocks filled from the host tier
     bool operator==(const TraceAdmission&) const = default;
+};
+/// With a host tier.
+struct TracePreemption {
+    SequenceId id;
+    bool swapped = false; ///< else it is read again
+    std::int32_t blocks = 0;
+    bool operator==(const TracePreemption&) const = default;
 };
 struct TraceEviction {
     std::uint64_t at = 0; ///< in the making of which plan, counted from 0
@@ -126,6 +143,7 @@ struct BlockTrace {
     std::vector<SequenceId> ended; ///< in order
     std::vector<TraceAdmission> admissions;
     std::vector<TraceEviction> evictions;
+    std::vector<TracePreemption> preemptions;
 };
 
 struct TraceTotals {
@@ -134,6 +152,7 @@ struct TraceTotals {
     std::uint64_t readmitQueryTokens = 0, readmitHitTokens = 0; ///< after a preemption
     std::array<std::uint64_t, kv::kEvictionReasonCount> evictions{};
     std::int32_t peakBlocks = 0;
+    std::uint64_t swaps = 0, loadedBlocks = 0; ///< with a host tier
 };
 TraceTotals totalsOf(const BlockTrace& trace);
 

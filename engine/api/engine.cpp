@@ -62,7 +62,7 @@ const std::vector<TokenId>* Engine::Impl::keptTokens(RequestId id) const {
 Result<void> Engine::Impl::load(const EngineConfig& config, const std::atomic<bool>* cancel) {
     const Nanos start = now();
     m_parts.listener.onEvent(LoadingEvent{config.modelPath, 0});
-    LoadContext context;
+    LoadContext context{m_parts.clock, {}, 0, {}, nullptr};
     context.makeBackend = m_parts.makeBackend;
     context.availableBytes = m_parts.availableMemory();
     context.cancel = cancel;
@@ -99,6 +99,7 @@ void Engine::Impl::beginSession() {
     m_idle.clear();
     m_fileChangeSaid = false;
     m_nanosPerReadToken = 0;
+    m_readCost = ReadCost(m_model->trace.attentionPerToken);
     m_stepTime = StepTimeBudget(m_model->stepCapacity);
     if (m_parts.blockLog)
         std::exchange(m_parts.blockLog, nullptr)

@@ -11,6 +11,7 @@
 #include "engine/api/sources.h"
 #include "engine/api/step_abort.h"
 #include "engine/base/clock.h"
+#include "engine/kv/cost_rates.h"
 #include "kernels/backend.h"
 
 namespace kvscope::api {
@@ -57,6 +58,15 @@ struct EngineStats {
     Nanos evictedAge = 0;       ///< of all evictions together: since each block had been read last
     const char* eviction = "";  ///< the policy
     const char* allocator = ""; ///< its name
+    /// Preemptions that are over, where there is a host tier: how many, what was estimated, what they took.
+    struct Preempted {
+        std::uint64_t count = 0;
+        Nanos estimated = 0, took = 0;
+    };
+    Preempted swaps, rereads;
+    std::uint64_t hostDeclinedBlocks = 0; ///< found in the host tier, but computing was estimated cheaper
+    std::uint64_t hostRefusedBlocks = 0;  ///< not kept: all of it was held
+    kv::CostRates rates;                  ///< that were told last
 };
 
 /// The engine without any thread: commands are calls, and work happens in `step()`.

@@ -39,6 +39,8 @@ struct EngineConfig {
     /// Stop, Trim: tokens that a sequence may have, at most max-model-len; 0 = max-model-len. Sinks: latest tokens that
     /// a token attends to, itself included; not 0.
     std::int64_t window = 0;
+    /// host-cache-bytes: memory for a tier below the pool (paged only); 0 = there is none. Beside the pool's memory.
+    std::uint64_t hostCacheBytes = 0;
     std::int32_t maxSequences = 16; ///< max-num-seqs
     /// Token budget of a step. 0 = adaptive: on CPU the chunk is chosen so that a step takes at most 150 ms.
     std::int32_t maxBatchedTokens = 0;

@@ -11,6 +11,7 @@
 #include "engine/api/engine.h"
 #include "engine/api/loaded_model.h"
 #include "engine/api/prompt_encoder.h"
+#include "engine/api/read_cost.h"
 #include "engine/api/session_observer.h"
 #include "engine/api/step_time.h"
 
@@ -86,6 +87,9 @@ private:
     StepResult run(const sched::StepPlan& plan);
     bool announce(const sched::StepPlan& plan);
     void setBudget();
+    void tellRates();
+    void learnReading(const sched::StepPlan& plan, Nanos took);
+    void sayPreemptions();
     void flatten(const sched::StepPlan& plan);
     void sayAdmissions(const sched::StepPlan& plan);
     void sayWaiting();
@@ -103,6 +107,7 @@ private:
     void publishBlockMap(Nanos time);
     void publishSequences();
     void addIdle(std::vector<SequenceRow>& rows);
+    void sampleHost(metrics::StepSample& sample) const;
     void watchPeak();
     void watchFiles(Nanos time);
 
@@ -117,6 +122,7 @@ private:
     std::optional<Error> m_endError; ///< why the sequences that end now do so, when the engine made them
     StepTimeBudget m_stepTime{1};
     double m_nanosPerReadToken = 0; ///< smoothed; 0 = not known yet
+    ReadCost m_readCost;            ///< with a host tier
 
     // scratch of a step; keeps its capacity
     std::vector<RequestId> m_members;

@@ -61,8 +61,9 @@ MeasuredEvent Engine::Impl::measure(const Request& request) const {
                         : static_cast<std::int32_t>(
                               std::max<std::int64_t>(0, cache.mostBlocks(out.promptTokens + 1, m_model->stepCapacity) -
                                                             out.cachedTokens / cache.blockSize()));
+    const std::int64_t given = std::max(out.cachedTokens, cache.reusable(prompt->ids, request.adapter));
     if (m_nanosPerReadToken > 0)
-        out.seconds = m_nanosPerReadToken * static_cast<double>(out.promptTokens - out.cachedTokens) / 1e9;
+        out.seconds = m_nanosPerReadToken * static_cast<double>(out.promptTokens - given) / 1e9;
     if (out.needed() > out.limit)
         planLarger(request, out);
     return out;
@@ -87,7 +88,7 @@ void Engine::Impl::planLarger(const Request& request, MeasuredEvent& out) const 
             kernels::windowBlocksNeeded(m_info.window, m_info.maxSequences, stepTokens(m_config), m_info.blockSize);
     question.contextLength = m_info.contextLength;
     const std::uint64_t beside = m_parts.availableMemory();
-    const std::uint64_t alone = beside + m_info.weightsBytes + m_info.poolBytes();
+    const std::uint64_t alone = beside + m_info.weightsBytes + m_info.poolBytes() + m_info.hostBytes;
     for (const bool unloadFirst : {false, true})
         for (const bool ownRule : {true, false}) {
             EngineConfig config = m_config;

@@ -58,6 +58,7 @@ metrics::StepSample Engine::Impl::sample() const {
         s.presence |= metrics::kHasExtents;
         s.largestFreeExtent = static_cast<std::uint32_t>(m_model->cache->largestExtent());
     }
+    sampleHost(s);
     s.blocksByState = pool.counts();
     s.numBlocks = static_cast<std::uint32_t>(pool.numBlocks());
     s.blockSize = static_cast<std::uint32_t>(pool.blockSize());
@@ -86,6 +87,27 @@ metrics::StepSample Engine::Impl::sample() const {
     return s;
 }
 
+void Engine::Impl::sampleHost(metrics::StepSample& s) const {
+    const kv::HostTier* host = m_model->cache->host();
+    if (host == nullptr)
+        return;
+    const sched::SchedulerCounters& counters = m_model->scheduler->counters();
+    s.presence |= metrics::kHasHostTier;
+    s.hostBlocks = static_cast<std::uint32_t>(host->slotCount());
+    s.hostUsedBlocks = static_cast<std::uint32_t>(host->used());
+    s.hostHeldBlocks = static_cast<std::uint32_t>(host->held());
+    s.hostBytes = m_model->mover->bytes();
+    s.totalSwapsOut = counters.swapsOut;
+    s.totalSwapsIn = counters.swapsIn;
+    s.totalSwappedBlocks = counters.swappedBlocks;
+    s.totalHostHitBlocks = host->counters().hitBlocks;
+    s.totalHostEvictions = host->counters().evictions;
+    s.totalStoredBytes = host->counters().storedBytes;
+    s.totalLoadedBytes = host->counters().loadedBytes;
+    s.totalStore = host->times().store;
+    s.totalLoad = host->times().load;
+}
+
 void Engine::Impl::watchPeak() {
     const kv::BlockPool& pool = m_model->cache->pool();
     if (static_cast<std::uint32_t>(pool.referencedBlocks()) > m_peakReferenced) {
@@ -108,6 +130,14 @@ EngineStats Engine::Impl::stats() const {
     out.evictedAge = counters.evictedAge;
     out.eviction = m_model->cache->pool().eviction().name();
     out.allocator = kv::allocatorName(m_model->config.allocator);
+    const sched::SchedulerCounters& scheduled = m_model->scheduler->counters();
+    out.swaps = {scheduled.swaps, scheduled.swapsEstimated, scheduled.swapsTook};
+    out.rereads = {scheduled.rereads, scheduled.rereadsEstimated, scheduled.rereadsTook};
+    if (const kv::HostTier* host = m_model->cache->host()) {
+        out.hostDeclinedBlocks = host->counters().declinedBlocks;
+        out.hostRefusedBlocks = host->counters().refused;
+        out.rates = m_model->cache->costRates();
+    }
     return out;
 }
 

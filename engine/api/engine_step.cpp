@@ -2,6 +2,7 @@
 //
 // One step: schedule, flatten, compute, draw, append, publish, give out.
 #include <algorithm>
+#include <cmath>
 
 #include "engine/api/engine_impl.h"
 #include "engine/base/check.h"
@@ -12,6 +13,11 @@ namespace {
 
 /// Weight of the newest chunk in the smoothed reading speed.
 constexpr double kSpeedWeight = 0.3;
+
+/// Share by which a cost rate must have changed to be told again.
+constexpr double kRateStep = 0.1;
+/// Tokens of a step that says something of reading, which goes in chunks.
+constexpr std::int32_t kLeastToLearn = 16;
 
 /// Tokens of the step that belong to chunks, not to answers being written one by one.
 std::int64_t readTokens(const sched::StepPlan& plan) {
@@ -38,6 +44,7 @@ Engine::StepResult Engine::Impl::step() {
     const Nanos start = now();
     watchFiles(start);
     setBudget();
+    tellRates();
     const sched::StepPlan& plan = m_model->scheduler->schedule(start);
     sayWaiting();
     if (plan.empty()) {
@@ -76,7 +83,9 @@ Engine::StepResult Engine::Impl::run(const sched::StepPlan& plan) {
     if (endUndrawable(plan))
         return StepResult::Ran;
     accept(plan);
-    m_stepTime.stepTook(static_cast<std::int32_t>(readTokens(plan)), now() - computeStart);
+    const Nanos took = now() - computeStart;
+    m_stepTime.stepTook(static_cast<std::int32_t>(readTokens(plan)), took);
+    learnReading(plan, took);
 
     const Nanos drawn = now();
     giveOutLogits(plan);
@@ -85,6 +94,7 @@ Engine::StepResult Engine::Impl::run(const sched::StepPlan& plan) {
     for (TokensEvent& piece : m_pieces)
         say(piece);
     watchPeak();
+    sayPreemptions();
     collectEnded();
     m_times.totalPostprocess += now() - drawn;
     return StepResult::Ran;
@@ -102,6 +112,32 @@ void Engine::Impl::setBudget() {
     if (scoring) // every token of the step may want its logits
         budget = std::min(budget, m_model->scoreCapacity);
     m_model->scheduler->setTokenBudget(budget);
+}
+
+/// The rates that the choice between moving and computing goes by. They are part of what a replay repeats, so small
+/// changes are not told.
+void Engine::Impl::tellRates() {
+    if (!m_model->mover)
+        return;
+    kv::CostRates rates;
+    rates.nanosPerToken = m_readCost.nanosPerToken();
+    rates.nanosPerTokenAndPosition = m_readCost.nanosPerTokenAndPosition();
+    rates.nanosPerByteStored = m_model->mover->nanosPerByteStored();
+    rates.nanosPerByteLoaded = m_model->mover->nanosPerByteLoaded();
+    const kv::CostRates& told = m_model->cache->costRates();
+    const auto moved = [](double now, double before) { return std::fabs(now - before) > kRateStep * before; };
+    if (moved(rates.nanosPerToken, told.nanosPerToken) || moved(rates.nanosPerByteStored, told.nanosPerByteStored) ||
+        moved(rates.nanosPerByteLoaded, told.nanosPerByteLoaded))
+        m_model->scheduler->setCostRates(rates);
+}
+
+void Engine::Impl::learnReading(const sched::StepPlan& plan, Nanos took) {
+    if (!m_model->mover || plan.tokens < std::min(kLeastToLearn, m_model->stepCapacity))
+        return;
+    double positions = 0;
+    for (const sched::StepItem& item : plan.items)
+        positions += static_cast<double>(item.to - item.from) * static_cast<double>(item.from + item.to - 1) / 2;
+    m_readCost.step(plan.tokens, positions, took);
 }
 
 void Engine::Impl::flatten(const sched::StepPlan& plan) {
@@ -227,6 +263,13 @@ void Engine::Impl::sayWaiting() {
         request.readingSaid = false;
         say(event);
     }
+}
+
+void Engine::Impl::sayPreemptions() {
+    const auto milliseconds = [](Nanos nanos) { return static_cast<double>(nanos) / 1e6; };
+    for (const sched::Preemption& p : m_model->scheduler->takePreemptions())
+        say(PreemptionEvent{p.request, p.swaps, p.tokens, p.blocks, milliseconds(p.estimatedSwap),
+                            milliseconds(p.estimatedRead), milliseconds(p.took)});
 }
 
 void Engine::Impl::sayAdmissions(const sched::StepPlan& plan) {

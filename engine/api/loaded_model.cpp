@@ -18,6 +18,8 @@ namespace {
 
 /// Logit rows beyond one per sequence only serve scoring, and each costs vocab x 4 bytes.
 constexpr std::int32_t kLeastLogitRows = 16;
+/// Moved once to and fro at load: enough to leave the processor's caches, few enough not to be noticed.
+constexpr std::int32_t kCalibrationBlocks = 64;
 
 /// "Q4_1 + Q8_0": the types that hold at least 5 % of the bytes, largest first.
 std::string quantizationName(const model::ModelFile& file) {
@@ -173,6 +175,8 @@ private:
         info.windowBlocks = std::min(info.windowBlocks, info.numBlocks);
         info.poolRule = exec::kvBudgetRuleName(m_plan.budget.rule);
         info.maxSequences = m_out->config.maxSequences;
+        info.hostBlocks = m_plan.hostSlots;
+        info.hostBytes = static_cast<std::uint64_t>(m_plan.hostSlots) * hostSlotBytes(question);
         return {};
     }
 
@@ -206,6 +210,8 @@ private:
         const auto made = m_out->backend->createKvCache(*layout);
         if (!made)
             return tl::unexpected(backendError(made.error));
+        if (auto ok = makeHost(*layout); !ok)
+            return ok;
         const exec::StepCapacity capacity = stepCapacity(m_out->config, m_plan);
         auto program = exec::buildProgram(m_config, m_weights, capacity);
         if (!program)
@@ -224,6 +230,25 @@ private:
         return {};
     }
 
+    Result<void> makeHost(const kernels::KvLayout& layout) {
+        m_host.blockBytes = layout.bytesPerBlock();
+        m_host.windowBytes = layout.bytesPerWindowBlock();
+        m_host.tailBytes = layout.bytesPerTail();
+        if (m_plan.hostSlots == 0)
+            return {};
+        if (!m_out->backend->movesKv())
+            return fail(ErrorCode::Unsupported, "--host-cache-bytes is not supported by this backend (" +
+                                                    m_out->info.backend + "); leave it out.");
+        auto mover = HostMover::make(*m_out->backend, layout, m_plan.hostSlots, m_context.clock);
+        if (!mover)
+            return tl::unexpected(mover.error());
+        m_out->mover = std::move(*mover);
+        m_out->mover->calibrate(std::min({m_plan.hostSlots, layout.numBlocks, kCalibrationBlocks}));
+        m_host.slotCount = m_plan.hostSlots;
+        m_host.mover = m_out->mover.get();
+        return {};
+    }
+
     Result<void> makeScheduler(const model::ModelFile&) {
         kv::CacheConfig cache;
         cache.numBlocks = m_plan.budget.numBlocks;
@@ -237,6 +262,7 @@ private:
         cache.windowBlocks = m_out->info.windowBlocks;
         cache.sinks = sinks() ? m_out->config.sinks : 0;
         cache.sinkWindow = sinks() ? m_out->config.window : 0;
+        cache.host = m_host;
         cache.keys.modelFingerprint = m_out->info.fingerprint;
         cache.keys.keyDtype = m_out->info.keyDtype;
         cache.keys.valueDtype = m_out->info.valueDtype;
@@ -262,6 +288,7 @@ private:
     model::ModelConfig m_config;
     PoolPlan m_plan;
     exec::WeightTable m_weights;
+    kv::HostConfig m_host;
     std::uint64_t m_ropeHash = 0;
 };
 

@@ -8,6 +8,7 @@
 
 #include "engine/api/block_trace.h"
 #include "engine/api/engine_config.h"
+#include "engine/api/host_mover.h"
 #include "engine/api/pool_plan.h"
 #include "engine/api/prompt_encoder.h"
 #include "engine/api/sources.h"
@@ -31,12 +32,14 @@ struct LoadedModel {
     std::unique_ptr<PromptEncoder> prompts;
     std::unique_ptr<kernels::Backend> backend;
     std::unique_ptr<exec::ModelRunner> runner;
+    std::unique_ptr<HostMover> mover; ///< null = there is no host tier
     std::unique_ptr<kv::KvCache> cache;
     TraceOptions trace;                          ///< what a block log of it records
     std::unique_ptr<sched::Scheduler> scheduler; ///< last: its sequences hold tables of the cache
 };
 
 struct LoadContext {
+    const Clock& clock;
     std::function<kernels::BackendResult<std::unique_ptr<kernels::Backend>>(const EngineConfig&)> makeBackend;
     std::uint64_t availableBytes = 0;
     std::function<void(double fraction)> progress;

@@ -43,7 +43,27 @@ exec::KvBudgetInputs sizes(const PoolQuestion& question) {
     return inputs;
 }
 
+constexpr std::uint64_t kMostHostSlots = std::uint64_t(1) << 24;
+
+/// How many slots the host tier has, and that there is memory for them beside the weights.
+Result<std::int32_t> planHost(const EngineConfig& config, const PoolQuestion& question) {
+    const std::uint64_t slots = config.hostCacheBytes / hostSlotBytes(question);
+    if (slots == 0)
+        return fail(ErrorCode::InvalidArgument, "--host-cache-bytes must hold one block of " +
+                                                    sizeText(hostSlotBytes(question)) + " at least, or be 0.");
+    const std::uint64_t left = question.availableBytes - question.weightsBytes;
+    if (config.hostCacheBytes >= left)
+        return fail(ErrorCode::OutOfMemory, "--host-cache-bytes asks for " + sizeText(config.hostCacheBytes) +
+                                                ", but " + sizeText(left) +
+                                                " of memory are left after the weights, for the pool too; give less.");
+    return static_cast<std::int32_t>(std::min(slots, kMostHostSlots));
+}
+
 } // namespace
+
+std::uint64_t hostSlotBytes(const PoolQuestion& question) {
+    return question.bytesPerBlock + question.bytesPerWindowBlock;
+}
 
 Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& question) {
     PoolPlan plan;
@@ -62,13 +82,19 @@ Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& questi
         return fail(ErrorCode::OutOfMemory, "The weights need " + sizeText(question.weightsBytes) + " of memory, " +
                                                 sizeText(question.availableBytes) +
                                                 " are available; close other programs or choose a smaller model.");
+    if (config.hostCacheBytes > 0) {
+        const auto slots = planHost(config, question);
+        if (!slots)
+            return tl::unexpected(slots.error());
+        plan.hostSlots = *slots;
+    }
     exec::KvBudgetInputs inputs = sizes(question);
     inputs.blockSize = config.blockSize;
     inputs.maxModelLen = plan.maxModelLen;
     inputs.numBlocks = config.numBlocks;
     inputs.cacheBytes = config.kvCacheMemoryBytes;
     inputs.share = config.memoryUtilization;
-    inputs.availableBytes = question.availableBytes - question.weightsBytes;
+    inputs.availableBytes = question.availableBytes - question.weightsBytes - config.hostCacheBytes;
     auto budget = exec::planKvBudget(inputs);
     if (!budget)
         return tl::unexpected(budget.error());
@@ -78,12 +104,13 @@ Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& questi
 
 std::uint64_t smallestNeed(const EngineConfig& config, const PoolQuestion& question) {
     const std::uint64_t least = exec::kvPoolBytes(sizes(question), 1);
+    const std::uint64_t beside = question.weightsBytes + config.hostCacheBytes;
     if (config.numBlocks > 0)
-        return question.weightsBytes + exec::kvPoolBytes(sizes(question), config.numBlocks);
+        return beside + exec::kvPoolBytes(sizes(question), config.numBlocks);
     if (config.kvCacheMemoryBytes > 0)
-        return question.weightsBytes + std::max<std::uint64_t>(least, config.kvCacheMemoryBytes);
+        return beside + std::max<std::uint64_t>(least, config.kvCacheMemoryBytes);
     const double share = config.memoryUtilization.value_or(exec::kDefaultShare);
-    return question.weightsBytes + static_cast<std::uint64_t>(std::ceil(static_cast<double>(least) / share));
+    return beside + static_cast<std::uint64_t>(std::ceil(static_cast<double>(least) / share));
 }
 
 } // namespace kvscope::api

@@ -31,10 +31,15 @@ void askFor(PoolQuestion& question, const kernels::KvLayout& layout);
 struct PoolPlan {
     exec::KvBudget budget;
     std::int64_t maxModelLen = 0;
+    std::int32_t hostSlots = 0; ///< of the host tier; 0 = there is none
 };
 
+/// Bytes of one slot of a host tier: a block of the pool and its companion.
+std::uint64_t hostSlotBytes(const PoolQuestion& question);
+
 /// Decides the pool before the weights are read, for the picker and for the engine alike: "available after the weights"
-/// is what was available before less the tensors' size, so that both see the same number.
+/// is what was available before less the tensors' size, so that both see the same number. The host tier's memory is set
+/// aside before the pool's.
 /// Errors: OutOfMemory (with the numbers), InvalidArgument (max-model-len above the model's context).
 Result<PoolPlan> planPool(const EngineConfig& config, const PoolQuestion& question);
 

@@ -35,6 +35,8 @@ const char* missReasonName(MissReason reason) {
         return "window_cut";
     case MissReason::PastWindow:
         return "past_window";
+    case MissReason::CheaperToCompute:
+        return "cheaper_to_compute";
     }
     return "none";
 }

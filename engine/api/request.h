@@ -109,6 +109,7 @@ enum class MissReason {
     Evicted,          ///< was cached, its block was needed by somebody else
     WindowCut,        ///< the oldest turns were left out since the owner's previous turn
     PastWindow,       ///< with sinks, what lies behind the first sinks and window is never kept for others
+    CheaperToCompute, ///< the host tier has it, but loading was estimated to take longer
 };
 const char* missReasonName(MissReason reason);
 
@@ -127,7 +128,8 @@ struct CacheReceipt {
     std::int64_t recomputedTokens = 0; ///< tokens computed again after a preemption
     std::int32_t newBlocks = 0;        ///< blocks taken for this request (prompt and answer)
     std::int32_t preemptions = 0;
-    std::int32_t swappedBlocks = 0;
+    std::int32_t swappedBlocks = 0; ///< given to the host tier by preemptions
+    std::int32_t loadedBlocks = 0;  ///< filled from the host tier: hits, and what came back after a preemption
     std::int32_t blocksPeak = 0;
     std::int32_t blocksAvailableAfter = 0;
     std::int32_t blocksCachedAfter = 0;

@@ -95,6 +95,7 @@ ReceiptRecord receiptRecord(Nanos time, const Answer& answer) {
     r.newBlocks = c.newBlocks;
     r.preemptions = c.preemptions;
     r.swappedBlocks = c.swappedBlocks;
+    r.loadedBlocks = c.loadedBlocks;
     r.blocksPeak = c.blocksPeak;
     r.blocksAvailableAfter = c.blocksAvailableAfter;
     r.blocksCachedAfter = c.blocksCachedAfter;
@@ -137,6 +138,7 @@ std::string configurationJson(const EngineConfig& config, const ModelInfo& model
         {"sinks", config.sinks},
         {"window", config.window},
         {"eviction", kv::evictionKindName(config.eviction)},
+        {"host_cache_bytes", model.hostBytes},
         {"watermark", config.watermark},
         {"scheduling_policy", sched::schedulingPolicyName(config.schedulingPolicy)},
         {"long_prefill_token_threshold", config.longPrefillThreshold},
@@ -194,6 +196,16 @@ void SessionRecorder::event(Nanos time, const Event& event) {
                        r.reusedTokens = e.reused;
                        r.doneTokens = e.done;
                        r.totalTokens = e.total;
+                       m_recorder.add(std::move(r));
+                   },
+                   [&](const PreemptionEvent& e) {
+                       EventRecord r = eventRecord(time, EventKind::Preemption, e.id);
+                       r.swapped = e.swapped;
+                       r.blocks = e.blocks;
+                       r.tokens = e.tokens;
+                       r.estimatedSwapMs = e.estimatedSwapMs;
+                       r.estimatedRecomputeMs = e.estimatedRecomputeMs;
+                       r.tookMs = e.tookMs;
                        m_recorder.add(std::move(r));
                    },
                    [&](const FinishedEvent& e) {

@@ -19,7 +19,7 @@
 
 namespace kvscope::api {
 
-// ---- chat events, in order per request: Queued, [Waiting|Prefill]*, Tokens*, Finished ----
+// ---- chat events, in order per request: Queued, [Waiting|Prefill|Preemption]*, Tokens*, Finished ----
 
 struct QueuedEvent {
     RequestId id;
@@ -47,6 +47,15 @@ struct PrefillEvent {
     RequestId id;
     std::int64_t reused = 0, done = 0, total = 0; ///< tokens; done includes reused
     double secondsLeft = -1;                      ///< about; -1 = not known yet
+};
+/// A preemption is over: the sequence has again what it had. Only where there is a host tier.
+struct PreemptionEvent {
+    RequestId id;
+    bool swapped = false;                                 ///< to the host tier and back; else read again
+    std::int64_t tokens = 0;                              ///< that it had computed
+    std::int32_t blocks = 0;                              ///< of those
+    double estimatedSwapMs = 0, estimatedRecomputeMs = 0; ///< when it was decided
+    double tookMs = 0;                                    ///< what was decided
 };
 /// Text that became certain: whole UTF-8 characters only, nothing that a stop string could still swallow.
 struct TokensEvent {
@@ -89,6 +98,9 @@ struct ModelInfo {
         return tailBytes + bytesPerBlock * static_cast<std::uint64_t>(numBlocks) +
                bytesPerWindowBlock * static_cast<std::uint64_t>(windowBlocks);
     }
+    /// The host tier: blocks that it holds, and its memory; 0 = there is none.
+    std::int32_t hostBlocks = 0;
+    std::uint64_t hostBytes = 0;
     /// "f16", "fp8_e4m3", "int4/rotated", ...: form of cached keys and values.
     std::string keyDtype, valueDtype;
     std::vector<std::string> warnings; ///< sentences about choices that the model takes badly
@@ -182,8 +194,8 @@ struct MeasuredEvent {
     bool fits() const { return error || needed() <= limit; }
 };
 
-using Event = std::variant<QueuedEvent, WaitingEvent, PrefillEvent, TokensEvent, FinishedEvent, LoadingEvent,
-                           LoadedEvent, LoadFailedEvent, UnloadedEvent, FaultedEvent, FileChangedEvent,
+using Event = std::variant<QueuedEvent, WaitingEvent, PrefillEvent, PreemptionEvent, TokensEvent, FinishedEvent,
+                           LoadingEvent, LoadedEvent, LoadFailedEvent, UnloadedEvent, FaultedEvent, FileChangedEvent,
                            BlockDetailEvent, OwnerBlocksEvent, TemplateEvent, PromptTokensEvent, MeasuredEvent>;
 
 /// One row of the live sequence table. Idle: the owner has no sequence now; the blocks of its last one went back to the

@@ -28,8 +28,12 @@ void TraceCollector::abandoned() {
     m_sink.add(m_step);
 }
 
-void TraceCollector::admitted(const sched::Sequence& sequence, std::int64_t reusedTokens) {
-    m_sink.add(TraceAdmission{sequence.id, !sequence.admittedBefore, sequence.known(), reusedTokens});
+void TraceCollector::admitted(const sched::Sequence& sequence, std::int64_t reusedTokens, std::int32_t loadedBlocks) {
+    m_sink.add(TraceAdmission{sequence.id, !sequence.admittedBefore, sequence.known(), reusedTokens, loadedBlocks});
+}
+
+void TraceCollector::preempted(const sched::Preemption& preemption) {
+    m_sink.add(TracePreemption{preemption.sequence, preemption.swaps, preemption.blocks});
 }
 
 void TraceCollector::ended(const sched::EndedSequence& ended, std::span<const TokenId> tokens) {
@@ -65,6 +69,10 @@ TraceOptions traceOptions(const kv::CacheConfig& cache, const sched::SchedulerCo
     o.longPrefillThreshold = scheduler.longPrefillThreshold;
     o.maxLongPartialPrefills = scheduler.maxLongPartialPrefills;
     o.tokenBudget = scheduler.tokenBudget;
+    o.hostSlots = cache.host.slotCount;
+    o.blockBytes = cache.host.blockBytes;
+    o.windowBlockBytes = cache.host.windowBytes;
+    o.tailBytes = cache.host.tailBytes;
     return o;
 }
 

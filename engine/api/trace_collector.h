@@ -16,6 +16,7 @@ public:
     virtual void add(SequenceId id, const TraceAnswer& answer) = 0;
     virtual void add(const TraceAdmission& admission) = 0;
     virtual void add(const TraceEviction& eviction) = 0;
+    virtual void add(const TracePreemption& preemption) = 0;
 };
 
 class TraceCollector final : public sched::ScheduleObserver {
@@ -30,10 +31,12 @@ public:
     void pinsReleased() override { event(TraceUnpin{}); }
     void retainedDropped(SequenceId id) override { event(TraceDropRetained{id}); }
     void budgetChanged(std::int32_t tokens) override { event(TraceBudget{tokens}); }
+    void ratesChanged(const kv::CostRates& rates) override { event(TraceRates{rates}); }
     void scheduled(const sched::StepPlan& plan, Nanos now) override;
     void completed(std::span<const sched::DrawnToken> drawn, Nanos now) override;
     void abandoned() override;
-    void admitted(const sched::Sequence& sequence, std::int64_t reusedTokens) override;
+    void admitted(const sched::Sequence& sequence, std::int64_t reusedTokens, std::int32_t loadedBlocks) override;
+    void preempted(const sched::Preemption& preemption) override;
     void ended(const sched::EndedSequence& ended, std::span<const TokenId> tokens) override;
     void evicted(const kv::Eviction& eviction) override;
 

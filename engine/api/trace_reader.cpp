@@ -69,6 +69,15 @@ TraceOptions readOptions(const json& o) {
     out.longPrefillThreshold = number(o, "long_prefill_token_threshold", 0, kMost);
     out.maxLongPartialPrefills = number(o, "max_long_partial_prefills", 1, kMost);
     out.tokenBudget = number(o, "token_budget", 1, kMost);
+    if (!o.contains("host_slots")) // before version 1.2
+        return out;
+    out.hostSlots = number(o, "host_slots", 0, kMost / 64);
+    for (const auto& [name, bytes] : {std::pair("block_bytes", &out.blockBytes),
+                                      {"window_block_bytes", &out.windowBlockBytes},
+                                      {"tail_bytes", &out.tailBytes}})
+        *bytes = number<std::uint64_t>(o, name, 0, std::uint64_t(1) << 40);
+    if (out.hostSlots > 0 && out.blockBytes == 0)
+        throw Wrong("block_bytes is 0 although there is a host tier");
     return out;
 }
 
@@ -94,8 +103,11 @@ public:
                                      line.value("aborted", false), number(line, "blocks", 0, kMost)});
         else if (type == "admit")
             m_trace.admissions.push_back({known(line, "id"), line.at("first").get<bool>(),
-                                          line.at("tokens").get<std::int64_t>(),
-                                          line.at("reused").get<std::int64_t>()});
+                                          line.at("tokens").get<std::int64_t>(), line.at("reused").get<std::int64_t>(),
+                                          line.contains("loaded") ? number(line, "loaded", 0, kMost) : 0});
+        else if (type == "preempt")
+            m_trace.preemptions.push_back(
+                {known(line, "id"), line.at("swapped").get<bool>(), number(line, "blocks", 0, kMost)});
         else if (type == "evict")
             m_trace.evictions.push_back({line.at("at").get<std::uint64_t>(), BlockId(number(line, "block", 0, kMost)),
                                          number(line, "first_position", 0, kMost), line.at("uses").get<std::uint32_t>(),
@@ -132,6 +144,8 @@ private:
             event.what = TraceDropRetained{known(line, "id")};
         else if (type == "budget")
             event.what = TraceBudget{number(line, "tokens", 1, kMost)};
+        else if (type == "rates")
+            event.what = readRates(line);
         else if (type == "unpin")
             event.what = TraceUnpin{};
         else if (type == "end_all")
@@ -140,6 +154,12 @@ private:
             return; // of a newer version
         event.at = line.at("at").get<std::uint64_t>();
         m_trace.events.push_back(std::move(event));
+    }
+
+    static TraceRates readRates(const json& line) {
+        constexpr double kMostNanos = 1e15;
+        return {{number(line, "per_token", 0.0, kMostNanos), number(line, "per_token_and_position", 0.0, kMostNanos),
+                 number(line, "per_byte_stored", 0.0, kMostNanos), number(line, "per_byte_loaded", 0.0, kMostNanos)}};
     }
 
     TraceSubmit readSubmit(const json& line) {

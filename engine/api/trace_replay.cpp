@@ -22,7 +22,7 @@ std::int32_t mostTokens(const BlockTrace& trace, const TraceOptions& options) {
     return most;
 }
 
-kv::CacheConfig cacheConfig(const BlockTrace& trace, const TraceOptions& o) {
+kv::CacheConfig cacheConfig(const BlockTrace& trace, const TraceOptions& o, kv::BlockMover& mover) {
     kv::CacheConfig c;
     c.numBlocks = o.numBlocks;
     c.blockSize = o.blockSize;
@@ -36,6 +36,11 @@ kv::CacheConfig cacheConfig(const BlockTrace& trace, const TraceOptions& o) {
     c.prefixCaching = o.prefixCaching && o.allocator == kv::AllocatorKind::Paged;
     c.eviction = o.eviction;
     c.attentionPerToken = o.attentionPerToken;
+    c.host.slotCount = o.allocator == kv::AllocatorKind::Paged ? o.hostSlots : 0;
+    c.host.blockBytes = o.blockBytes;
+    c.host.windowBytes = o.windowBlockBytes;
+    c.host.tailBytes = o.tailBytes;
+    c.host.mover = &mover;
     return c;
 }
 
@@ -63,6 +68,7 @@ public:
     }
     void add(const TraceAdmission& admission) override { trace.admissions.push_back(admission); }
     void add(const TraceEviction& eviction) override { trace.evictions.push_back(eviction); }
+    void add(const TracePreemption& preemption) override { trace.preemptions.push_back(preemption); }
     BlockTrace trace;
 };
 
@@ -70,7 +76,7 @@ class Replay {
 public:
     Replay(const BlockTrace& recorded, const TraceOptions& options)
         : m_recorded(recorded)
-        , m_cache(cacheConfig(recorded, options))
+        , m_cache(cacheConfig(recorded, options, m_mover))
         , m_collector(m_cache, m_sink)
         , m_scheduler(m_cache, schedulerConfig(options)) {
         m_scheduler.observe(&m_collector);
@@ -155,6 +161,7 @@ private:
                               [&](const TraceUnpin&) { return endedAsBefore(event.endedBefore); },
                               [&](const TraceEndAll&) { return everyoneHasDrawn(); },
                               [&](const TraceBudget&) { return true; },
+                              [&](const TraceRates&) { return true; },
                           },
                           event.what);
     }
@@ -197,6 +204,7 @@ private:
                        [&](const TraceFail& failed) { m_scheduler.fail(failed.id, now); },
                        [&](const TraceDropRetained& dropped) { m_scheduler.dropRetained(dropped.id); },
                        [&](const TraceBudget& budget) { m_scheduler.setTokenBudget(budget.tokens); },
+                       [&](const TraceRates& told) { m_scheduler.setCostRates(told.rates); },
                        [&](const TraceUnpin&) { m_scheduler.releasePins(); },
                        [&](const TraceEndAll&) { m_scheduler.endAll(sched::EndReason::Failed, now); },
                    },
@@ -206,6 +214,7 @@ private:
 
     const BlockTrace& m_recorded;
     MemorySink m_sink;
+    kv::NoMover m_mover;
     kv::KvCache m_cache;
     TraceCollector m_collector;
     sched::Scheduler m_scheduler;
@@ -236,7 +245,10 @@ TraceTotals totalsOf(const BlockTrace& trace) {
         (admission.first ? totals.queryTokens : totals.readmitQueryTokens) +=
             static_cast<std::uint64_t>(admission.tokens);
         (admission.first ? totals.hitTokens : totals.readmitHitTokens) += static_cast<std::uint64_t>(admission.reused);
+        totals.loadedBlocks += static_cast<std::uint64_t>(admission.loaded);
     }
+    for (const TracePreemption& preemption : trace.preemptions)
+        totals.swaps += preemption.swapped ? 1 : 0;
     for (const TraceEviction& eviction : trace.evictions)
         ++totals.evictions[static_cast<std::size_t>(eviction.reason)];
     for (const auto& [id, answer] : trace.answers)
@@ -254,10 +266,16 @@ std::string traceDifference(const BlockTrace& recorded, const BlockTrace& replay
     const std::string admissions =
         firstDifference(recorded.admissions, replayed.admissions, "Admission", [](const TraceAdmission& a) {
             return "sequence " + std::to_string(a.id.value()) + " with " + std::to_string(a.reused) + " of " +
-                   std::to_string(a.tokens) + " tokens reused";
+                   std::to_string(a.tokens) + " tokens reused, " + std::to_string(a.loaded) + " blocks loaded";
         });
     if (!admissions.empty())
         return admissions;
+    const std::string preemptions =
+        firstDifference(recorded.preemptions, replayed.preemptions, "Preemption", [](const TracePreemption& p) {
+            return "that of sequence " + std::to_string(p.id.value()) + (p.swapped ? ", swapped out" : ", read again");
+        });
+    if (!preemptions.empty())
+        return preemptions;
     return firstDifference(recorded.evictions, replayed.evictions, "Eviction", [](const TraceEviction& e) {
         return "block " + std::to_string(e.block.value()) + " for " + kv::evictionReasonName(e.reason) + " in step " +
                std::to_string(e.at + 1);

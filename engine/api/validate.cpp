@@ -100,6 +100,12 @@ Result<void> validate(const EngineConfig& c) {
     for (const Range& range : ranges)
         if (!inside(range))
             return fail(ErrorCode::InvalidArgument, outside(range));
+    if (c.hostCacheBytes > 0 && c.allocator != kv::AllocatorKind::Paged)
+        return fail(ErrorCode::InvalidArgument,
+                    "--host-cache-bytes needs --allocator paged: an extent is never moved.");
+    if (c.hostCacheBytes > 0 && c.windowPolicy == kv::WindowPolicy::Sinks)
+        return fail(ErrorCode::InvalidArgument, "--host-cache-bytes needs --window-policy stop or trim: with sinks, a "
+                                                "sequence gives up the blocks behind its window and never moves them.");
     return validateWindow(c);
 }
 

@@ -181,6 +181,18 @@ void BlockPool::makeFindable(BlockId block, const BlockKey& key, BlockId parent)
         inherit(m_reuse[at(block)], m_reuse[at(parent)], m_turnover.ticks());
 }
 
+void BlockPool::adoptGeneration(BlockId block, std::uint64_t generation) {
+    KV_CHECK(facts(block).sealed && !facts(block).findable,
+             "only a sealed block that cannot be found changes its name");
+    m_identities[at(block)].generation = generation;
+}
+
+void BlockPool::setInTransfer(BlockId block, bool moves) {
+    KV_CHECK(facts(block).references > 0 && facts(block).inTransfer != moves,
+             "a block moves without a reference, or was told twice");
+    change(block, [moves](BlockFacts& facts) { facts.inTransfer = moves; });
+}
+
 void BlockPool::forget(BlockId block, bool forRoom) {
     KV_CHECK(facts(block).count() == 0 && facts(block).findable, "only a cached block can be evicted");
     if (forRoom)

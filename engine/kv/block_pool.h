@@ -98,6 +98,10 @@ public:
     void seal(BlockId block);
     /// The index leads here from now on; `parent` invalid = it is the first of its sequence.
     void makeFindable(BlockId block, const BlockKey& key, BlockId parent);
+    /// Its content is that of `generation`, which was here before and lies in a tier below. Before it is made findable.
+    void adoptGeneration(BlockId block, std::uint64_t generation);
+    /// While a tier's bytes come in or go out; the block has a reference.
+    void setInTransfer(BlockId block, bool moves);
     /// An unreferenced findable block loses its content and is the next to be taken. The index must have dropped it.
     /// `forRoom`: it was the next to go, because somebody needs its room; this moves the turnover clock.
     void forget(BlockId block, bool forRoom);

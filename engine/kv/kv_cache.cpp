@@ -43,15 +43,6 @@ void BlockTable::release() noexcept {
         std::exchange(m_cache, nullptr)->releaseTable(std::exchange(m_record, -1));
 }
 
-std::span<const BlockId> PinnedBlocks::blocks() const {
-    return m_cache ? std::span<const BlockId>(m_cache->m_pins[static_cast<std::size_t>(m_record)].blocks)
-                   : std::span<const BlockId>();
-}
-void PinnedBlocks::release() noexcept {
-    if (m_cache)
-        std::exchange(m_cache, nullptr)->releasePins(std::exchange(m_record, -1));
-}
-
 const KvCache::TableRecord& KvCache::record(const BlockTable& table) const {
     KV_CHECK(table.m_cache == this, "a block table of another cache, or an empty one, was used");
     return m_tables[static_cast<std::size_t>(table.m_record)];
@@ -80,7 +71,11 @@ KvCache::KvCache(const CacheConfig& config, std::unique_ptr<BlockHasher> hasher,
     KV_CHECK(config.window == 0 || !m_sight.on(), "sinks go with no window group");
     if (config.window > 0)
         m_window.emplace(config.window, config.windowBlocks, config.numBlocks, config.blockSize);
-    m_found.reserve(static_cast<std::size_t>(config.numBlocks));
+    KV_CHECK((!contiguous() && !m_sight.on()) || config.host.slotCount == 0,
+             "the contiguous allocator and sinks go with no host tier");
+    if (config.host.slotCount > 0)
+        m_host.emplace(config.host, config.blockSize);
+    m_match.blocks.reserve(static_cast<std::size_t>(config.numBlocks));
     for (std::int32_t slot = config.tailSlots - 1; slot >= 0; --slot)
         m_freeTails.push_back(slot);
 }
@@ -128,24 +123,11 @@ void KvCache::releaseTable(std::int32_t index) noexcept {
     }
 }
 
-void KvCache::releasePins(std::int32_t index) noexcept {
-    if (m_abandoned)
-        return;
-    try {
-        PinRecord& pins = m_pins[static_cast<std::size_t>(index)];
-        for (auto block = pins.blocks.rbegin(); block != pins.blocks.rend(); ++block)
-            dropPin(*block);
-        pins.blocks.clear();
-        pins.live = false;
-        m_freePins.push_back(index);
-    } catch (...) {
-        m_broken = std::current_exception();
-    }
-}
-
 void KvCache::rethrowBroken() const {
     if (m_broken)
         std::rethrow_exception(m_broken);
+    if (m_host)
+        m_host->rethrowBroken();
 }
 
 // ---- room ----
@@ -157,26 +139,32 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
     if (contiguous())
         return admitContiguous(request, now);
 
-    m_found.clear();
-    findPrefix(request.tokens, request.adapter, m_found);
-    const std::size_t found = m_found.size();
-    m_found.resize(heldByWindow(m_found));
-    std::int64_t reused = static_cast<std::int64_t>(m_found.size()) * blockSize();
+    m_match.assign({});
+    findPrefix(request.tokens, request.adapter, m_match.blocks);
+    const std::size_t found = m_match.blocks.size();
+    std::int64_t reused = request.swapped == nullptr || !*request.swapped
+                              ? matchPool(request.tokens, request.adapter, m_match)
+                              : matchSwapped(request);
     const std::int64_t forked = forkableTokens(request);
     const bool forks = forked > reused;
     if (forks) {
-        const auto blocks = request.forkFrom->blocks().first(static_cast<std::size_t>(blocksFor(forked)));
-        m_found.assign(blocks.begin(), blocks.end());
+        m_match.assign(request.forkFrom->blocks().first(static_cast<std::size_t>(blocksFor(forked))));
         reused = forked;
     }
 
     // Blocks of the prefix that are cached leave the free list too, so they count as needed.
-    const auto cached = std::count_if(m_found.begin(), m_found.end(),
-                                      [this](BlockId b) { return b.valid() && m_pool.facts(b).count() == 0; });
-    const bool copies = reused % blockSize() != 0;
+    std::int32_t shared = 0, cached = 0;
+    for (const BlockId block : m_match.blocks)
+        if (block.valid()) {
+            ++shared;
+            cached += m_pool.facts(block).count() == 0 ? 1 : 0;
+        }
+    // Entries without a block are to be loaded; without a host tier a window has passed them.
+    const std::int32_t given = m_host ? shared : static_cast<std::int32_t>(m_match.blocks.size());
+    const bool copies = reused % blockSize() != 0 && m_match.blocks.back().valid();
     const std::int32_t end = endAtAdmission(total, request.chunk);
-    const std::int32_t newBlocks = end - static_cast<std::int32_t>(m_found.size()) + (copies ? 1 : 0);
-    const std::int32_t needed = newBlocks + static_cast<std::int32_t>(cached) + request.keepBack;
+    const std::int32_t newBlocks = end - given + (copies ? 1 : 0);
+    const std::int32_t needed = newBlocks + cached + request.keepBack;
     if (needed > available())
         return tl::unexpected(Shortage{needed, available()});
     if (hasTails() && m_freeTails.empty())
@@ -184,18 +172,24 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
 
     Admission admission;
     if (request.explain && !forks) { // before anything is evicted for this request
-        if (m_found.size() < found)
+        if (m_match.declined > 0)
+            admission.cause.kind = MissKind::CheaperToCompute;
+        else if (m_match.blocks.size() < found)
             admission.cause.kind = MissKind::Evicted; // from the window group
         else
-            admission.cause = explainMiss(request, m_found);
+            admission.cause = explainMiss(request, endOf(m_match, request.adapter));
     }
     admission.table = newTable(request.owner, request.adapter);
     TableRecord& table = record(admission.table);
     takeTailSlot(table);
-    share(table, m_found, reused, now);
+    share(table, m_match.blocks, reused, now);
     if (forks)
         takePassed(table, record(*request.forkFrom));
+    if (m_host)
+        admission.loadedBlocks = loadBlocks(table, request, now);
     openWindow(table);
+    if (m_host)
+        holdLoads(false);
     if (copies)
         copyTail(table, now);
     appendBlocks(table, static_cast<std::int64_t>(end) * blockSize(), EvictionReason::Admission, now);
@@ -279,7 +273,7 @@ void KvCache::appendBlocks(TableRecord& table, std::int64_t upTo, EvictionReason
 
 void KvCache::share(TableRecord& table, std::span<const BlockId> blocks, std::int64_t tokens, Nanos now) {
     for (const BlockId block : blocks) {
-        if (block.valid())
+        if (block.valid()) // else it is about to be loaded, or its window has passed it
             m_pool.addReference(block, table.owner, now);
         table.blocks.push_back(block);
     }
@@ -339,6 +333,8 @@ void KvCache::evict(BlockId block, EvictionReason reason, OwnerId by, Nanos now)
     const BlockFacts& facts = m_pool.facts(block);
     const Eviction eviction{m_pool.identity(block).key, m_pool.owner(block),      by,    now,   now - facts.lastRead,
                             facts.firstPosition,        m_pool.reuse(block).uses, block, reason};
+    if (m_host && reason != EvictionReason::Replaced)
+        demote(block);
     m_index.erase(eviction.key);
     m_evicted.record(eviction);
     m_pool.forget(block, reason != EvictionReason::Replaced);
@@ -391,7 +387,7 @@ void KvCache::publish(TableRecord& table, std::size_t index, Nanos now) {
     const auto tokens = m_pool.tokens(block);
     const BlockKey key = m_hasher->block(keyOf(parent, table.adapter), tokens);
     const BlockId known = m_index.find(key) == KeyTable::kNotFound ? BlockId() : BlockId(m_index.find(key));
-    if (known.valid() && sameContent(known, tokens, parent, table.adapter)) {
+    if (known.valid() && sameContent(known, tokens, generationOf(parent), table.adapter)) {
         m_pool.addReference(known, table.owner, now);
         table.blocks[index] = known;
         switchCompanion(table, index, block, known);
@@ -406,6 +402,8 @@ void KvCache::publish(TableRecord& table, std::size_t index, Nanos now) {
             return;
         evict(known, EvictionReason::Replaced, table.owner, now);
     }
+    if (m_host)
+        adoptFromHost(block, key, parent);
     m_index.set(key, block.value());
     m_pool.makeFindable(block, key, parent);
     ++m_counters.published;
@@ -457,26 +455,6 @@ void KvCache::truncate(BlockTable& handle, std::int64_t tokens) {
     const BlockId tail = table.blocks.back();
     if (!tailMustBeCopied(table))
         m_pool.shorten(tail, static_cast<std::int32_t>(tokens % blockSize()));
-}
-
-PinnedBlocks KvCache::pin(const BlockTable& handle, std::int32_t blocks) {
-    rethrowBroken();
-    const std::size_t leading = record(handle).passedEnd > 0 ? record(handle).passedFrom : handle.blocks().size();
-    const auto pinned = handle.blocks().first(contiguous() ? 0 : std::min(static_cast<std::size_t>(blocks), leading));
-    std::int32_t index = 0;
-    if (m_freePins.empty()) {
-        index = static_cast<std::int32_t>(m_pins.size());
-        m_pins.emplace_back();
-    } else {
-        index = m_freePins.back();
-        m_freePins.pop_back();
-    }
-    PinRecord& pins = m_pins[static_cast<std::size_t>(index)];
-    pins.blocks.assign(pinned.begin(), pinned.end());
-    pins.live = true;
-    for (const BlockId block : pins.blocks)
-        m_pool.addPin(block);
-    return {this, index};
 }
 
 } // namespace kvscope::kv

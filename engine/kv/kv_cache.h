@@ -29,8 +29,10 @@
 #include "engine/kv/block_key.h"
 #include "engine/kv/block_pool.h"
 #include "engine/kv/block_table.h"
+#include "engine/kv/cost_rates.h"
 #include "engine/kv/eviction_log.h"
 #include "engine/kv/eviction_policy.h"
+#include "engine/kv/host_tier.h"
 #include "engine/kv/key_table.h"
 #include "engine/kv/miss_cause.h"
 #include "engine/kv/owner_memory.h"
@@ -60,6 +62,8 @@ struct CacheConfig {
     /// what a model without a window computes, and no key has to tell the two numbers. 0 = all is kept. Paged only, not
     /// with a window group.
     std::int64_t sinks = 0, sinkWindow = 0;
+    /// The host tier: what is evicted goes there, and comes back where loading is estimated cheaper. Paged only.
+    HostConfig host;
     KeyContext keys;
 };
 
@@ -92,7 +96,9 @@ struct AdmitRequest {
     /// Contiguous: the tokens that it may come to hold; its extent has room for as many, or is the whole pool.
     std::int64_t longest = 0;
     std::int64_t chunk = 1; ///< sinks: most tokens of it in a step
-    bool explain = false;   ///< find out why less than possible was reused (walks the pool once)
+    /// What the sequence left in the host tier when it was preempted: its first tokens are these. Null = nothing.
+    const SwappedTable* swapped = nullptr;
+    bool explain = false; ///< find out why less than possible was reused (walks the pool once)
 };
 
 struct Admission {
@@ -100,11 +106,21 @@ struct Admission {
     BlockTable table;
     std::int64_t reusedTokens = 0; ///< at most tokens - 1: the last one is computed for its logits
     std::int32_t newBlocks = 0;    ///< taken empty or by eviction
+    std::int32_t loadedBlocks = 0; ///< of those, filled from the host tier
     MissCause cause;               ///< filled when asked to explain
 };
 
 using AdmitResult = tl::expected<Admission, Shortage>;
 using GrowResult = tl::expected<std::int32_t, Shortage>; ///< blocks taken
+
+/// What it would take to move a table to the host tier and back, and what to read its tokens again instead. Blocks at
+/// its beginning that others read too are expected to be there still: they are stored, but neither loaded nor read.
+struct SwapEstimate {
+    bool possible = false; ///< the host tier has room
+    std::int32_t blocks = 0;
+    double storeNanos = 0, loadNanos = 0, readNanos = 0;
+    double swapNanos() const { return storeNanos + loadNanos; }
+};
 
 /// Cumulative since the pool was made.
 struct CacheCounters {
@@ -181,6 +197,18 @@ public:
     /// a cut inside a sealed block falls back to its beginning. At a block's border the tail slot is given back. With a
     /// window group, or sinks, it falls back further, as `fork` does.
     void truncate(BlockTable& table, std::int64_t tokens);
+    // ---- the host tier (CacheConfig::host) ----
+
+    /// Null = there is none.
+    const HostTier* host() const { return m_host ? &*m_host : nullptr; }
+    /// From now on; before it is told anything, loading is taken to be cheaper than computing.
+    void setCostRates(const CostRates& rates) { m_rates = rates; }
+    const CostRates& costRates() const { return m_rates; }
+    SwapEstimate estimateSwap(const BlockTable& table) const;
+    /// Copies all that the table has computed to the host tier and holds it there; the table stays. Empty: there was no
+    /// room after all.
+    SwappedTable swapOut(const BlockTable& table);
+
     /// The table is kept to be forked from, and writes no more: its blocks of the window group become cached.
     void rest(BlockTable& table);
     /// Pins the first `blocks` blocks, as far as no window has passed them; all must be sealed. Contiguous: pins
@@ -211,6 +239,8 @@ public:
     std::int32_t freeTailSlots() const { return static_cast<std::int32_t>(m_freeTails.size()); }
     /// Leading tokens of a prompt that `admit` would find now (always whole blocks). Changes nothing.
     std::int64_t lookup(std::span<const TokenId> tokens, std::uint64_t adapter = 0) const;
+    /// The same with what it would load from the host tier; that takes new blocks.
+    std::int64_t reusable(std::span<const TokenId> tokens, std::uint64_t adapter = 0) const;
 
     BlockDetail detail(BlockId block) const;
     /// Empty when the owner was never seen, or too many others were since.
@@ -228,7 +258,11 @@ public:
 
     /// After a broken invariant: no handle walks this cache any more, releasing one only forgets it. The cache may then
     /// be destroyed, handles first, and nothing else may be asked of it.
-    void abandon() noexcept { m_abandoned = true; }
+    void abandon() noexcept {
+        m_abandoned = true;
+        if (m_host)
+            m_host->abandon();
+    }
 
 private:
     friend class BlockTable;
@@ -256,6 +290,24 @@ private:
         std::vector<BlockId> blocks;
         bool live = false;
     };
+    /// The beginning of a prompt as an admission found it.
+    struct Match {
+        std::vector<BlockId> blocks; ///< invalid = to be loaded from the slot
+        /// By block, kNone = none: where its content, or only its companion, lies in the host tier. Empty without one.
+        std::vector<std::int32_t> hostSlots;
+        std::int32_t declined = 0; ///< more blocks that the host tier has, but computing is cheaper
+        void assign(std::span<const BlockId> found) {
+            blocks.assign(found.begin(), found.end());
+            hostSlots.clear();
+            declined = 0;
+        }
+    };
+    /// Where a prefix ends.
+    struct PrefixEnd {
+        std::size_t blocks = 0;
+        BlockKey key;
+        std::uint64_t generation = 0; ///< 0 = at the beginning
+    };
 
     const TableRecord& record(const BlockTable& table) const;
     TableRecord& record(const BlockTable& table);
@@ -268,10 +320,13 @@ private:
     void rethrowBroken() const;
 
     BlockKey keyOf(BlockId parent, std::uint64_t adapter) const;
-    bool sameContent(BlockId block, std::span<const TokenId> tokens, BlockId parent, std::uint64_t adapter) const;
+    std::uint64_t generationOf(BlockId block) const { return block.valid() ? m_pool.identity(block).generation : 0; }
+    bool sameContent(BlockId block, std::span<const TokenId> tokens, std::uint64_t parentGeneration,
+                     std::uint64_t adapter) const;
     void findPrefix(std::span<const TokenId> tokens, std::uint64_t adapter, std::vector<BlockId>& found) const;
-    MissCause explainMiss(const AdmitRequest& request, std::span<const BlockId> found) const;
-    std::int64_t commonWithChildren(BlockId parent, const AdmitRequest& request) const;
+    PrefixEnd endOf(const Match& match, std::uint64_t adapter) const;
+    MissCause explainMiss(const AdmitRequest& request, const PrefixEnd& found) const;
+    std::int64_t commonWithChildren(const PrefixEnd& found, const AdmitRequest& request) const;
 
     AdmitResult admitContiguous(const AdmitRequest& request, Nanos now);
     void copyForked(const TableRecord& source, std::int64_t tokens, TableRecord& table, Nanos now);
@@ -285,7 +340,7 @@ private:
         return hasTails() || m_window ? tokens / blockSize() * blockSize() : tokens;
     }
     std::int64_t shareable(std::span<const BlockId> blocks, std::int64_t tokens) const;
-    std::size_t heldByWindow(std::span<const BlockId> blocks) const;
+    std::size_t heldByWindow(std::span<const BlockId> blocks, std::span<const std::int32_t> hostSlots = {}) const;
     void openWindow(TableRecord& table);
     void growWindow(TableRecord& table, std::int64_t upTo);
     void slideWindow(TableRecord& table);
@@ -296,6 +351,23 @@ private:
     std::int32_t endAtAdmission(std::int64_t total, std::int64_t chunk) const;
     void checkSinks(const TableRecord& table) const;
     void switchCompanion(TableRecord& table, std::size_t index, BlockId block, BlockId known);
+    std::int64_t matchPool(std::span<const TokenId> tokens, std::uint64_t adapter, Match& match) const;
+    std::int64_t matchHost(std::span<const TokenId> tokens, std::uint64_t adapter, Match& match) const;
+    void findInHost(std::span<const TokenId> tokens, std::uint64_t adapter, Match& match) const;
+    std::int64_t matchSwapped(const AdmitRequest& request);
+    bool needsCompanion(const Match& match, std::size_t index, std::int64_t tokens) const;
+    double loadNanos(const Match& match, std::int64_t tokens) const;
+    BlockContent contentOf(BlockId block) const;
+    DeviceBlock bytesOf(const TableRecord& table, std::size_t index) const;
+    std::int32_t inHost(BlockId block) const;
+    std::int32_t inHost(const TableRecord& table, std::size_t index) const;
+    std::size_t computedOf(const TableRecord& table, std::size_t index) const;
+    void holdLoads(bool hold);
+    std::int32_t loadBlocks(TableRecord& table, const AdmitRequest& request, Nanos now);
+    void publishLoaded(const TableRecord& table, std::size_t index, std::int32_t slot);
+    BlockId loadCompanion(const TableRecord& table, std::size_t index);
+    void demote(BlockId block);
+    void adoptFromHost(BlockId block, const BlockKey& key, BlockId parent);
     void takeTailSlot(TableRecord& table);
     void giveTailSlot(TableRecord& table);
     bool tailMustBeCopied(const TableRecord& table) const;
@@ -318,6 +390,7 @@ private:
     void checkCounts() const;
     void checkIndex() const;
     void checkExtents() const;
+    void checkHost() const;
 
     BlockPool m_pool;
     std::unique_ptr<BlockHasher> m_hasher;
@@ -334,7 +407,9 @@ private:
     std::deque<PinRecord> m_pins;
     std::vector<std::int32_t> m_freePins;
     std::vector<BlockCopy> m_pendingCopies; ///< each holds a reference on its source
-    std::vector<BlockId> m_found;           ///< scratch of admit
+    Match m_match;                          ///< scratch of admit
+    std::optional<HostTier> m_host;
+    CostRates m_rates;
     std::uint64_t m_nextSerial = 1;
     CacheCounters m_counters;
     CacheObserver* m_observer = nullptr;

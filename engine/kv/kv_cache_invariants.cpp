@@ -43,6 +43,8 @@ void KvCache::checkInvariants() const {
     checkIndex();
     if (contiguous())
         checkExtents();
+    if (m_host)
+        checkHost();
 }
 
 void KvCache::checkTails() const {

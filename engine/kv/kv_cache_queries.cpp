@@ -24,11 +24,12 @@ BlockKey KvCache::keyOf(BlockId parent, std::uint64_t adapter) const {
 
 /// The key only leads to a candidate. Its own tokens are compared, and its parent must be the very block that was
 /// found (and so compared) before it: the whole prefix is equal then, whatever the hash did.
-bool KvCache::sameContent(BlockId block, std::span<const TokenId> tokens, BlockId parent, std::uint64_t adapter) const {
+bool KvCache::sameContent(BlockId block, std::span<const TokenId> tokens, std::uint64_t parentGeneration,
+                          std::uint64_t adapter) const {
     const BlockIdentity& identity = m_pool.identity(block);
     const auto own = m_pool.tokens(block);
-    return identity.parentGeneration == (parent.valid() ? m_pool.identity(parent).generation : 0) &&
-           identity.adapter == adapter && std::equal(own.begin(), own.end(), tokens.begin(), tokens.end());
+    return identity.parentGeneration == parentGeneration && identity.adapter == adapter &&
+           std::equal(own.begin(), own.end(), tokens.begin(), tokens.end());
 }
 
 void KvCache::findPrefix(std::span<const TokenId> tokens, std::uint64_t adapter, std::vector<BlockId>& found) const {
@@ -58,7 +59,8 @@ void KvCache::findPrefix(std::span<const TokenId> tokens, std::uint64_t adapter,
         }
         for (std::size_t i = 0; i < count; ++i) {
             if (candidates[i] == KeyTable::kNotFound ||
-                !sameContent(BlockId(candidates[i]), tokens.subspan((first + i) * size, size), parent, adapter))
+                !sameContent(BlockId(candidates[i]), tokens.subspan((first + i) * size, size), generationOf(parent),
+                             adapter))
                 return;
             parent = BlockId(candidates[i]);
             found.push_back(parent);
@@ -74,7 +76,7 @@ std::int64_t KvCache::lookup(std::span<const TokenId> tokens, std::uint64_t adap
     return static_cast<std::int64_t>(heldByWindow(found)) * blockSize();
 }
 
-MissCause KvCache::explainMiss(const AdmitRequest& request, std::span<const BlockId> found) const {
+MissCause KvCache::explainMiss(const AdmitRequest& request, const PrefixEnd& found) const {
     MissCause cause;
     if (!m_prefixCaching) {
         cause.kind = MissKind::Disabled;
@@ -83,15 +85,14 @@ MissCause KvCache::explainMiss(const AdmitRequest& request, std::span<const Bloc
     const auto tokens = request.tokens;
     const auto size = static_cast<std::size_t>(blockSize());
     const std::size_t limit = (tokens.size() - 1) / size;
-    if (found.size() == limit)
+    if (found.blocks == limit)
         return cause;
     if (m_sight.on() && static_cast<std::int64_t>((found.size() + 1) * size) > m_sight.unaffected()) {
         cause.kind = MissKind::PastWindow;
         return cause;
     }
 
-    const BlockId parent = found.empty() ? BlockId() : found.back();
-    const BlockKey next = m_hasher->block(keyOf(parent, request.adapter), tokens.subspan(found.size() * size, size));
+    const BlockKey next = m_hasher->block(found.key, tokens.subspan(found.blocks * size, size));
     if (const Eviction* eviction = m_evicted.find(next)) {
         cause.kind = MissKind::Evicted;
         cause.evictedBy = eviction->by;
@@ -105,30 +106,28 @@ MissCause KvCache::explainMiss(const AdmitRequest& request, std::span<const Bloc
         if (common < previous->tokens.size() && common < tokens.size()) {
             cause.kind = MissKind::Diverged;
             cause.divergingToken = cause.commonPrefix;
-        } else if (found.size() < std::min(common / size, limit)) {
+        } else if (found.blocks < std::min(common / size, limit)) {
             cause.kind = MissKind::Evicted;
         }
         return cause;
     }
-    const auto reused = static_cast<std::int64_t>(found.size() * size);
-    if (const std::int64_t common = commonWithChildren(parent, request); common > 0) {
+    const auto reused = static_cast<std::int64_t>(found.blocks * size);
+    if (const std::int64_t common = commonWithChildren(found, request); common > 0) {
         cause.kind = MissKind::ShorterThanBlock;
         cause.commonPrefix = reused + common;
-    } else if (found.empty()) {
+    } else if (found.blocks == 0) {
         cause.kind = MissKind::ColdStart;
     }
     return cause;
 }
 
-/// The longest beginning that the prompt has in common, behind what was found, with a block that follows `parent`.
-std::int64_t KvCache::commonWithChildren(BlockId parent, const AdmitRequest& request) const {
-    const std::uint64_t generation = parent.valid() ? m_pool.identity(parent).generation : 0;
-    const auto firstPosition = parent.valid() ? m_pool.facts(parent).firstPosition + blockSize() : 0;
-    const auto rest = request.tokens.subspan(static_cast<std::size_t>(firstPosition));
+/// The longest beginning that the prompt has in common, behind what was found, with a block that follows that.
+std::int64_t KvCache::commonWithChildren(const PrefixEnd& found, const AdmitRequest& request) const {
+    const auto rest = request.tokens.subspan(found.blocks * static_cast<std::size_t>(blockSize()));
     std::int64_t longest = 0;
     for (std::int32_t i = 0; i < numBlocks(); ++i) {
         const BlockId block(i);
-        if (m_pool.facts(block).fill == 0 || m_pool.identity(block).parentGeneration != generation ||
+        if (m_pool.facts(block).fill == 0 || m_pool.identity(block).parentGeneration != found.generation ||
             m_pool.identity(block).adapter != request.adapter)
             continue;
         longest = std::max(longest, commonPrefix(m_pool.tokens(block), rest));

@@ -55,13 +55,14 @@ void KvCache::takePassed(TableRecord& table, const TableRecord& source) {
         table.passed = source.passed;
 }
 
-/// Where the blocks of a table end that is admitted with those in m_found: all that are needed for `total` tokens, or
-/// as many as it may come to have while it is read in chunks of `chunk`.
+/// Where the blocks of a table end that is admitted with those in m_match.blocks: all that are needed for `total`
+/// tokens, or as many as it may come to have while it is read in chunks of `chunk`.
 std::int32_t KvCache::endAtAdmission(std::int64_t total, std::int64_t chunk) const {
-    const auto found = static_cast<std::int64_t>(m_found.size());
+    const auto found = static_cast<std::int64_t>(m_match.blocks.size());
     if (!m_sight.on())
         return blocksFor(total);
-    const auto there = std::count_if(m_found.begin(), m_found.end(), [](BlockId block) { return block.valid(); });
+    const auto there =
+        std::count_if(m_match.blocks.begin(), m_match.blocks.end(), [](BlockId block) { return block.valid(); });
     return static_cast<std::int32_t>(
         std::min<std::int64_t>(blocksFor(total), found + std::max<std::int64_t>(0, m_sight.mostHeld(chunk) - there)));
 }

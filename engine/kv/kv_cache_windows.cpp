@@ -10,12 +10,16 @@
 namespace kvscope::kv {
 
 /// How many of the blocks hold as a prefix in the window group too: the last window before the next token is there.
-std::size_t KvCache::heldByWindow(std::span<const BlockId> blocks) const {
+std::size_t KvCache::heldByWindow(std::span<const BlockId> blocks, std::span<const std::int32_t> slots) const {
     if (!m_window)
         return blocks.size();
+    const auto hasCompanion = [&](std::size_t i) { // on the device, or in the host tier
+        return (blocks[i].valid() && m_window->companion(blocks[i]).valid()) ||
+               (!slots.empty() && slots[i] != BlockStore::kNone && m_host->hasCompanion(slots[i]));
+    };
     std::size_t best = 0, complete = 0; // all blocks of [complete, i) have companions
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-        if (!m_window->companion(blocks[i]).valid())
+        if (!hasCompanion(i))
             complete = i + 1;
         if (complete <= m_window->firstSeen(static_cast<std::int64_t>(i + 1) * blockSize()))
             best = i + 1;
@@ -40,8 +44,13 @@ void KvCache::openWindow(TableRecord& table) {
     held.end = static_cast<std::size_t>(blocksFor(table.tokens));
     held.from = std::min(m_window->firstSeen(table.tokens), held.end);
     held.blocks.assign(held.end, BlockId());
+    // Those that are here are held before room is made for those that are not.
     for (std::size_t i = held.from; i < held.end; ++i)
-        held.blocks[i] = m_window->hold(table.blocks[i]);
+        if (m_window->companion(table.blocks[i]).valid())
+            held.blocks[i] = m_window->hold(table.blocks[i]);
+    for (std::size_t i = held.from; i < held.end; ++i)
+        if (!held.blocks[i].valid())
+            held.blocks[i] = loadCompanion(table, i);
     held.open = true;
 }
 

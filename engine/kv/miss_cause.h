@@ -17,6 +17,7 @@ enum class MissKind : std::uint8_t {
     Diverged,         ///< the prompt left its owner's previous sequence at `divergingToken`
     Evicted,          ///< it was cached, and its block was needed by somebody else
     PastWindow,       ///< what lies behind the first sinks and window is never published
+    CheaperToCompute, ///< a lower tier has it, but loading it was estimated to take longer than computing it again
 };
 
 /// The cause in data; the window has the words.

@@ -27,6 +27,9 @@ template <class Visitor, class Record> void visitStep(Visitor&& visit, Record& r
     visit("referenced_blocks", r.referencedBlocks);
     visit("used_slots", r.usedSlots);
     visit("largest_free_extent", r.largestFreeExtent);
+    visit("host_blocks", r.hostBlocks);
+    visit("host_used_blocks", r.hostUsedBlocks);
+    visit("host_held_blocks", r.hostHeldBlocks);
     visit("running", r.running);
     visit("waiting", r.waiting);
     visit("recent_reused_tokens", r.recentReusedTokens);
@@ -43,6 +46,15 @@ template <class Visitor, class Record> void visitStep(Visitor&& visit, Record& r
     visit("total_refused", r.totalRefused);
     visit("total_evictions", r.totalEvictions);
     visit("total_copies", r.totalCopies);
+    visit("total_swaps_out", r.totalSwapsOut);
+    visit("total_swaps_in", r.totalSwapsIn);
+    visit("total_swapped_blocks", r.totalSwappedBlocks);
+    visit("total_host_hit_blocks", r.totalHostHitBlocks);
+    visit("total_host_evictions", r.totalHostEvictions);
+    visit("total_stored_bytes", r.totalStoredBytes);
+    visit("total_loaded_bytes", r.totalLoadedBytes);
+    visit("total_store_ns", r.totalStore);
+    visit("total_load_ns", r.totalLoad);
     visit("total_schedule_ns", r.totalSchedule);
     visit("total_embed_ns", r.totalEmbed);
     visit("total_qkv_ns", r.totalQkv);
@@ -56,6 +68,7 @@ template <class Visitor, class Record> void visitStep(Visitor&& visit, Record& r
     visit("weights_bytes", r.weightsBytes);
     visit("pool_bytes", r.poolBytes);
     visit("bytes_per_block", r.bytesPerBlock);
+    visit("host_bytes", r.hostBytes);
     visit("activations_peak_bytes", r.activationsPeakBytes);
 }
 
@@ -105,6 +118,12 @@ template <class Visitor, class Record> void visitEvent(Visitor&& visit, Record& 
     visit("done_tokens", r.doneTokens);
     visit("total_tokens", r.totalTokens);
     visit("message", r.message);
+    visit("swapped", r.swapped);
+    visit("blocks", r.blocks);
+    visit("sequence_tokens", r.tokens);
+    visit("estimated_swap_ms", r.estimatedSwapMs);
+    visit("estimated_recompute_ms", r.estimatedRecomputeMs);
+    visit("took_ms", r.tookMs);
 }
 
 template <class Visitor, class Record> void visitReceipt(Visitor&& visit, Record& r) {
@@ -120,6 +139,7 @@ template <class Visitor, class Record> void visitReceipt(Visitor&& visit, Record
     visit("new_blocks", r.newBlocks);
     visit("preemptions", r.preemptions);
     visit("swapped_blocks", r.swappedBlocks);
+    visit("loaded_blocks", r.loadedBlocks);
     visit("blocks_peak", r.blocksPeak);
     visit("blocks_available_after", r.blocksAvailableAfter);
     visit("blocks_cached_after", r.blocksCachedAfter);

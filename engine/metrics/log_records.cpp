@@ -17,6 +17,8 @@ const char* eventKindName(EventKind kind) {
         return "file_changed";
     case EventKind::SessionEnded:
         return "session_ended";
+    case EventKind::Preemption:
+        return "preemption";
     }
     return "unknown";
 }

@@ -79,8 +79,9 @@ enum class EventKind : std::uint8_t {
     Faulted,
     FileChanged,
     SessionEnded,
+    Preemption,
 };
-inline constexpr int kEventKindCount = 6;
+inline constexpr int kEventKindCount = 7;
 const char* eventKindName(EventKind kind); ///< "queued", "waiting", ... as written
 
 /// Something that happened to a request or to the engine. Single tokens are left out: the step samples count them and
@@ -96,6 +97,10 @@ struct EventRecord {
     OwnerId lentTo;
     std::int64_t reusedTokens = 0, doneTokens = 0, totalTokens = 0; ///< prefill
     std::string message;                                            ///< faulted, file_changed
+    bool swapped = false;                                           ///< preemption, and all that follows
+    std::int32_t blocks = 0;
+    std::int64_t tokens = 0;
+    double estimatedSwapMs = 0, estimatedRecomputeMs = 0, tookMs = 0;
 
     bool operator==(const EventRecord&) const = default;
 };
@@ -108,7 +113,7 @@ struct ReceiptRecord {
     std::string reason; ///< "stop", "length", "cancelled", "error"
     std::string error;  ///< code, when reason is "error"
     std::int64_t promptTokens = 0, reusedTokens = 0, computedTokens = 0, answerTokens = 0;
-    std::int32_t newBlocks = 0, preemptions = 0, swappedBlocks = 0, blocksPeak = 0;
+    std::int32_t newBlocks = 0, preemptions = 0, swappedBlocks = 0, loadedBlocks = 0, blocksPeak = 0;
     std::int32_t blocksAvailableAfter = 0, blocksCachedAfter = 0, blockSize = 0;
     std::string missReason;
     std::int64_t divergingToken = -1;

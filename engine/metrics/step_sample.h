@@ -19,6 +19,7 @@ enum Presence : std::uint32_t {
     kHasHostMemory = 1u << 5,   ///< process rest, others, available, total
     kHasPhases = 1u << 6,       ///< phase times
     kHasExtents = 1u << 7,      ///< largestFreeExtent, totalRefused: the allocator is the contiguous one
+    kHasHostTier = 1u << 8,     ///< host blocks, swaps and what was moved: there is a host tier
 };
 
 /// One sample at the end of a step (or of a 100 ms tick when idle). Counters named `total...` are cumulative since the
@@ -35,6 +36,9 @@ struct StepSample {
     std::uint32_t referencedBlocks = 0;  ///< blocks with references, each once
     std::uint64_t usedSlots = 0;         ///< filled slots of those, each block once
     std::uint32_t largestFreeExtent = 0; ///< blocks
+    std::uint32_t hostBlocks = 0;        ///< slots of the host tier ...
+    std::uint32_t hostUsedBlocks = 0;    ///< ... that hold something ...
+    std::uint32_t hostHeldBlocks = 0;    ///< ... and of those, held by sequences that were swapped out
     std::uint32_t running = 0;
     std::uint32_t waiting = 0;
     /// reused / prompt tokens of the last 32 admitted requests; both 0 = no request in the window = a gap
@@ -53,8 +57,14 @@ struct StepSample {
     std::uint64_t totalPreemptions = 0;
     /// Waits of requests although enough blocks were free, which did not lie together.
     std::uint64_t totalRefused = 0;
-    std::uint64_t totalEvictions = 0; ///< cached blocks whose content was forgotten for room
-    std::uint64_t totalCopies = 0;    ///< copy-on-write copies
+    std::uint64_t totalEvictions = 0;                  ///< cached blocks whose content was forgotten for room
+    std::uint64_t totalCopies = 0;                     ///< copy-on-write copies
+    std::uint64_t totalSwapsOut = 0, totalSwapsIn = 0; ///< sequences
+    std::uint64_t totalSwappedBlocks = 0;              ///< of swaps out
+    std::uint64_t totalHostHitBlocks = 0;              ///< loaded by admissions
+    std::uint64_t totalHostEvictions = 0;
+    std::uint64_t totalStoredBytes = 0, totalLoadedBytes = 0; ///< device to host, host to device
+    Nanos totalStore = 0, totalLoad = 0;
 
     // cumulative phase times, nanoseconds
     Nanos totalSchedule = 0;
@@ -67,6 +77,7 @@ struct StepSample {
     std::uint64_t weightsBytes = 0;
     std::uint64_t poolBytes = 0;
     std::uint64_t bytesPerBlock = 0;
+    std::uint64_t hostBytes = 0; ///< of the host tier, used or not
     std::uint64_t activationsPeakBytes = 0;
 
     /// 1 − used slots / (referenced blocks × block size); negative = no referenced block = a gap.

@@ -31,13 +31,15 @@ AdmissionOrder::AdmissionOrder(const kv::KvCache& cache, SchedulingPolicy policy
 
 /// Moves whenever a lookup may answer differently. Starts at 1, so that 0 is "never asked".
 std::uint64_t AdmissionOrder::cacheVersion() const {
-    return 1 + m_cache.counters().published + m_cache.counters().totalEvictions();
+    return 1 + m_cache.counters().published + m_cache.counters().totalEvictions() +
+           (m_cache.host() != nullptr ? m_cache.host()->version() : 0);
 }
 
 std::int64_t AdmissionOrder::toRead(Sequence& sequence) const {
     if (const std::uint64_t version = cacheVersion(); sequence.lookup.version != version) {
         sequence.lookup.version = version;
-        sequence.lookup.cached = m_cache.lookup(sequence.tokens, sequence.spec.adapter);
+        sequence.lookup.cached =
+            std::max(m_cache.reusable(sequence.tokens, sequence.spec.adapter), sequence.swapped.tokens());
     }
     return sequence.known() - sequence.lookup.cached;
 }

@@ -6,11 +6,13 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/ids.h"
+#include "engine/kv/cost_rates.h"
 #include "engine/kv/eviction_log.h"
 
 namespace kvscope::sched {
 
 struct Sequence;
+struct Preemption;
 struct EndedSequence;
 struct StepPlan;
 struct DrawnToken;
@@ -28,6 +30,7 @@ public:
     virtual void pinsReleased() = 0;
     virtual void retainedDropped(SequenceId id) = 0;
     virtual void budgetChanged(std::int32_t tokens) = 0;
+    virtual void ratesChanged(const kv::CostRates& rates) = 0;
     /// A plan that is not empty. What it decided (evictions, admissions) was told before.
     virtual void scheduled(const StepPlan& plan, Nanos now) = 0;
     /// Before anything of the step is counted.
@@ -35,7 +38,9 @@ public:
     virtual void abandoned() = 0;
 
     // ---- decided ----
-    virtual void admitted(const Sequence& sequence, std::int64_t reusedTokens) = 0;
+    virtual void admitted(const Sequence& sequence, std::int64_t reusedTokens, std::int32_t loadedBlocks) = 0;
+    /// With a host tier: whether it was swapped out.
+    virtual void preempted(const Preemption& preemption) = 0;
     virtual void ended(const EndedSequence& ended, std::span<const TokenId> tokens) = 0;
 };
 

@@ -108,12 +108,15 @@ const StepPlan& Scheduler::schedule(Nanos now) {
     m_plan.tokens = 0;
     m_plan.draws = 0;
 
+    const kv::MoveTimes before = moved();
     planSingleTokens(now);
     planChunks(now);
     admitWaiting(now);
 
     if (m_plan.empty())
         return m_plan;
+    const kv::MoveTimes after = moved();
+    m_planned = now + (after.store - before.store) + (after.load - before.load);
     m_plan.number = ++m_stepNumber;
     const auto copies = m_cache.pendingCopies();
     m_plan.copies.assign(copies.begin(), copies.end());
@@ -254,6 +257,8 @@ bool Scheduler::dropOldestRetained() {
 void Scheduler::preempt(Sequence& victim, OwnerId lentTo) {
     removeItem(victim.id);
     m_running.erase(std::find(m_running.begin(), m_running.end(), &victim));
+    if (m_cache.host() != nullptr)
+        chooseSwap(victim);
     victim.table.release();
     victim.computed = 0;
     victim.phase = SequencePhase::Waiting;

@@ -55,6 +55,11 @@ struct SchedulerCounters {
     std::uint64_t admitted = 0; ///< first admissions
     std::uint64_t finished = 0;
     std::uint64_t preemptions = 0;
+    std::uint64_t swapsOut = 0, swapsIn = 0; ///< of preempted sequences; those that end while they wait never come in
+    std::uint64_t swappedBlocks = 0;         ///< of swaps out
+    /// Of preemptions that are over: what was estimated, and what it took.
+    Nanos swapsEstimated = 0, swapsTook = 0, rereadsEstimated = 0, rereadsTook = 0;
+    std::uint64_t swaps = 0, rereads = 0; ///< how many these are
     /// Sequences that had to wait although enough blocks were free, because these did not lie together (contiguous
     /// only). Each wait counts once, however many steps it lasts.
     std::uint64_t refused = 0;
@@ -102,6 +107,8 @@ public:
     /// From now on; at least 1. Not while a step is in flight.
     void setTokenBudget(std::int32_t tokens);
     std::int32_t tokenBudget() const { return m_config.tokenBudget; }
+    /// What the choice between moving and computing goes by, from now on. Not while a step is in flight.
+    void setCostRates(const kv::CostRates& rates);
 
     /// The next step; empty when there is nothing to compute. A plan that is not empty is in flight until it is
     /// completed or abandoned.
@@ -114,6 +121,8 @@ public:
 
     /// Sequences that ended since the last call, each once in the scheduler's life.
     std::vector<EndedSequence> takeEnded();
+    /// With a host tier: preemptions that are over since the last call. Only the newest are kept.
+    std::vector<Preemption> takePreemptions();
 
     /// Drops the table kept for forks of this ended sequence, if it is still kept.
     void dropRetained(SequenceId id);
@@ -157,7 +166,7 @@ private:
     std::int64_t chunkOf(const Sequence& sequence) const;
     enum class Admitted { Yes, NotNow, Never };
     Admitted tryAdmit(Sequence& sequence, Nanos now);
-    void admitted(Sequence& sequence, kv::Admission admission, Nanos now);
+    void admitted(Sequence& sequence, kv::Admission admission, Nanos loading, Nanos now);
     std::int32_t roomToStay(const Sequence& sequence) const;
     ForkSource forkSource(const Sequence& sequence) const;
     void explainWaiting();
@@ -166,11 +175,16 @@ private:
     void preempt(Sequence& victim, OwnerId lentTo);
     std::int64_t withinRoom(const Sequence& sequence, std::int64_t count) const;
     std::int64_t longestChunk() const;
+    void chooseSwap(Sequence& victim);
+    void cameBack(Sequence& sequence, const kv::Admission& admission, Nanos loading);
+    void countReread(const StepItem& item, Sequence& sequence, Nanos stepTook);
+    void preemptionOver(Sequence& sequence);
+    kv::MoveTimes moved() const { return m_cache.host() != nullptr ? m_cache.host()->times() : kv::MoveTimes(); }
     std::int64_t inOneTail(const Sequence& sequence, std::int64_t count) const;
     void addItem(Sequence& sequence, std::int64_t count);
     void removeItem(SequenceId id);
 
-    void finishItem(const StepItem& item, Nanos now);
+    void finishItem(const StepItem& item, Nanos stepTook, Nanos now);
     void appendToken(Sequence& sequence, DrawnToken drawn, Nanos now);
     void end(Sequence& sequence, EndReason reason, Nanos now, std::int64_t needed = 0, std::int64_t available = 0);
     void endCancelled(Nanos now);
@@ -189,6 +203,8 @@ private:
     std::deque<Retained> m_retained; ///< oldest first
     std::vector<kv::PinnedBlocks> m_pins;
     std::vector<EndedSequence> m_ended;
+    std::vector<Preemption> m_preemptions;
+    Nanos m_planned = 0; ///< when the plan in flight was ready, by the clock of the steps
     std::vector<SequenceId> m_cancelled;
     StepPlan m_plan;
     std::uint64_t m_stepNumber = 0;

@@ -74,15 +74,17 @@ Scheduler::Admitted Scheduler::tryAdmit(Sequence& sequence, Nanos now) {
         request.adapter = sequence.spec.adapter;
         request.forkFrom = source.table;
         request.forkTokens = source.tokens;
+        request.swapped = &sequence.swapped;
         request.longest = reserveFor(sequence.promptTokens, sequence.spec.maxNewTokens);
         request.chunk = chunk;
         request.explain = first;
         // Alone, there is nothing to keep a block back for.
         if (!m_running.empty())
             request.keepBack = std::max(m_watermarkBlocks, first ? 0 : roomToStay(sequence));
+        const Nanos loadedBefore = moved().load;
         kv::AdmitResult result = m_cache.admit(request, now);
         if (result) {
-            admitted(sequence, std::move(*result), now);
+            admitted(sequence, std::move(*result), moved().load - loadedBefore, now);
             return Admitted::Yes;
         }
         // In small chunks it needs less: of a block, or, where nobody will give anything back, of a token.
@@ -147,7 +149,7 @@ std::int32_t Scheduler::roomToStay(const Sequence& sequence) const {
     return static_cast<std::int32_t>(std::clamp<std::int64_t>(outlook.most(), 1, m_cache.numBlocks()));
 }
 
-void Scheduler::admitted(Sequence& sequence, kv::Admission admission, Nanos now) {
+void Scheduler::admitted(Sequence& sequence, kv::Admission admission, Nanos loading, Nanos now) {
     m_waiting.erase(std::find(m_waiting.begin(), m_waiting.end(), &sequence));
     insertByArrival(m_running, sequence);
     const std::int64_t reused = admission.reusedTokens;
@@ -157,13 +159,16 @@ void Scheduler::admitted(Sequence& sequence, kv::Admission admission, Nanos now)
     sequence.longPrefill = sequence.longPrefill || isLong(sequence.uncomputed());
     sequence.waiting = {};
     sequence.usage.newBlocks += admission.newBlocks;
+    sequence.usage.loadedBlocks += admission.loadedBlocks;
     sequence.usage.blocksPeak = std::max(sequence.usage.blocksPeak, sequence.table.heldBlocks());
     // A prompt that was preempted half read may find more of itself cached when it comes back.
     sequence.usage.reusedTokens +=
         std::max(std::int64_t(0), std::min(reused, sequence.promptTokens) - sequence.everComputed);
     sequence.everComputed = std::max(sequence.everComputed, reused);
+    if (sequence.preemption)
+        cameBack(sequence, admission, loading);
     if (m_observer)
-        m_observer->admitted(sequence, reused);
+        m_observer->admitted(sequence, reused, admission.loadedBlocks);
     const auto known = static_cast<std::uint64_t>(sequence.known());
     if (sequence.admittedBefore) {
         m_counters.readmitTokens += known;

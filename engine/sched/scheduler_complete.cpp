@@ -20,7 +20,7 @@ void Scheduler::complete(std::span<const DrawnToken> drawn, Nanos now) {
     // First everything that was written, then what was drawn: an end must not come before its neighbours' blocks are
     // published.
     for (const StepItem& item : m_plan.items)
-        finishItem(item, now);
+        finishItem(item, std::max<Nanos>(0, now - m_planned), now);
     std::size_t next = 0;
     for (const StepItem& item : m_plan.items)
         if (item.samples)
@@ -36,8 +36,10 @@ void Scheduler::abandon(Nanos now) {
     endCancelled(now);
 }
 
-void Scheduler::finishItem(const StepItem& item, Nanos now) {
+void Scheduler::finishItem(const StepItem& item, Nanos stepTook, Nanos now) {
     Sequence& sequence = *m_sequences.at(item.sequence);
+    if (sequence.preemption)
+        countReread(item, sequence, stepTook);
     m_cache.advance(sequence.table, item.tokens, now);
     const std::int64_t fresh = std::max(std::int64_t(0), item.to - std::max(item.from, sequence.everComputed));
     const std::int64_t freshPrompt = std::max(std::int64_t(0), std::min(item.to, sequence.promptTokens) -

@@ -19,6 +19,8 @@ void Scheduler::checkInvariants() const {
         KV_CHECK(sequence->table.tokens() == sequence->computed, "a table and its sequence count different tokens");
         KV_CHECK(sequence->uncomputed() > 0, "a running sequence has nothing left to compute");
     }
+    for (const Sequence* sequence : m_running)
+        KV_CHECK(!sequence->swapped, "a running sequence still holds what it left in the host tier");
     for (const Sequence* sequence : m_waiting)
         KV_CHECK(sequence->phase == SequencePhase::Waiting && !sequence->table && sequence->computed == 0,
                  "a waiting sequence still holds blocks");

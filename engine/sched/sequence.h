@@ -3,11 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/base/clock.h"
 #include "engine/base/ids.h"
 #include "engine/kv/block_table.h"
+#include "engine/kv/host_tier.h"
 #include "engine/kv/miss_cause.h"
 
 namespace kvscope::sched {
@@ -72,7 +74,9 @@ struct SequenceUsage {
     std::int32_t newBlocks = 0;        ///< taken over its life
     std::int32_t blocksPeak = 0;
     std::int32_t preemptions = 0;
-    kv::MissCause cause; ///< why not more was reused, at the first admission
+    std::int32_t swappedBlocks = 0; ///< given to the host tier by preemptions
+    std::int32_t loadedBlocks = 0;  ///< filled from the host tier, by whoever they came there
+    kv::MissCause cause;            ///< why not more was reused, at the first admission
 };
 
 /// Monotonic; -1 = has not happened.
@@ -103,6 +107,19 @@ struct PrefixLookup {
     std::int64_t rank = 0;     ///< smaller is admitted earlier
 };
 
+/// One preemption where there is a host tier: what was decided by which estimates, and what it came to.
+struct Preemption {
+    SequenceId sequence;
+    RequestId request;
+    bool swaps = false;        ///< else its tokens are read again
+    std::int64_t tokens = 0;   ///< that it had computed
+    std::int32_t blocks = 0;   ///< of those
+    Nanos estimatedSwap = 0;   ///< to store and to load
+    Nanos estimatedRead = 0;   ///< to read the tokens again; 0 = the rates were not known yet
+    std::int64_t restored = 0; ///< tokens that were loaded, or read again; the rest was still cached
+    Nanos took = 0;            ///< storing and loading, or its share of the steps that read again
+};
+
 /// The state of one request. Only Scheduler changes it.
 struct Sequence {
     SequenceId id; ///< ascending in order of arrival
@@ -115,7 +132,9 @@ struct Sequence {
     kv::BlockTable table;
     WaitingReason waiting;
     bool admittedBefore = false;
-    bool cancelled = false; ///< ends at the next step boundary
+    kv::SwappedTable swapped;             ///< waiting: what it left in the host tier
+    std::optional<Preemption> preemption; ///< its last one, until all is as it was before
+    bool cancelled = false;               ///< ends at the next step boundary
     bool pinned = false;
     bool longPrefill = false;        ///< admitted with more tokens to read than the threshold of long prompts
     std::int64_t clockAtArrival = 0; ///< tokens that the scheduler had computed when it came

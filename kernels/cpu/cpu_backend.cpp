@@ -196,16 +196,23 @@ void CpuBackend::readLogits(Ticket, std::int32_t logitRow, std::span<float> out)
                     std::min(out.size(), vocab) * sizeof(float));
 }
 
-void CpuBackend::readBlock(std::int32_t block, std::span<std::byte> out) {
-    const std::size_t bytes = m_kv.bytesPerBlock();
-    if (block >= 0 && block < m_kv.numBlocks)
-        std::memcpy(out.data(), m_pool.data() + static_cast<std::size_t>(block) * bytes, std::min(out.size(), bytes));
+/// Empty where there is no such part.
+std::span<std::byte> CpuBackend::kvBytes(KvPart part, std::int32_t index, std::size_t offset, std::size_t most) const {
+    const std::size_t bytes = m_kv.partBytes(part);
+    if (index < 0 || index >= m_kv.partCount(part) || offset >= bytes)
+        return {};
+    std::byte* const first = m_pool.data() + m_kv.partOffset(part) + static_cast<std::size_t>(index) * bytes;
+    return {first + offset, std::min(most, bytes - offset)};
 }
 
-void CpuBackend::writeBlock(std::int32_t block, std::span<const std::byte> in) {
-    const std::size_t bytes = m_kv.bytesPerBlock();
-    if (block >= 0 && block < m_kv.numBlocks)
-        std::memcpy(m_pool.data() + static_cast<std::size_t>(block) * bytes, in.data(), std::min(in.size(), bytes));
+void CpuBackend::readKv(KvPart part, std::int32_t index, std::size_t offset, std::span<std::byte> out) {
+    const auto bytes = kvBytes(part, index, offset, out.size());
+    std::copy(bytes.begin(), bytes.end(), out.begin());
+}
+
+void CpuBackend::writeKv(KvPart part, std::int32_t index, std::size_t offset, std::span<const std::byte> in) {
+    const auto bytes = kvBytes(part, index, offset, in.size());
+    std::copy_n(in.begin(), bytes.size(), bytes.begin());
 }
 
 BackendMemory CpuBackend::memory() const {

@@ -50,8 +50,8 @@ public:
     BackendError lastError() const override { return m_error; }
     void sample(Ticket ticket, std::span<const SampleRow> rows, std::span<SampledToken> out) override;
     void readLogits(Ticket ticket, std::int32_t logitRow, std::span<float> out) override;
-    void readBlock(std::int32_t block, std::span<std::byte> out) override;
-    void writeBlock(std::int32_t block, std::span<const std::byte> in) override;
+    void readKv(KvPart part, std::int32_t index, std::size_t offset, std::span<std::byte> out) override;
+    void writeKv(KvPart part, std::int32_t index, std::size_t offset, std::span<const std::byte> in) override;
     BackendMemory memory() const override;
     PhaseTimes phaseTimes() const override { return m_times; }
 
@@ -61,6 +61,7 @@ public:
 
 private:
     std::string allocateStep();
+    std::span<std::byte> kvBytes(KvPart part, std::int32_t index, std::size_t offset, std::size_t most) const;
 
     const KernelTable& m_kernels;
     const bool m_floatActivations;

@@ -28,8 +28,12 @@ public:
     void readLogits(Ticket ticket, std::int32_t logitRow, std::span<float> out) override {
         m_inner->readLogits(ticket, logitRow, out);
     }
-    void readBlock(std::int32_t block, std::span<std::byte> out) override { m_inner->readBlock(block, out); }
-    void writeBlock(std::int32_t block, std::span<const std::byte> in) override { m_inner->writeBlock(block, in); }
+    void readKv(KvPart part, std::int32_t index, std::size_t offset, std::span<std::byte> out) override {
+        m_inner->readKv(part, index, offset, out);
+    }
+    void writeKv(KvPart part, std::int32_t index, std::size_t offset, std::span<const std::byte> in) override {
+        m_inner->writeKv(part, index, offset, in);
+    }
     BackendMemory memory() const override { return m_inner->memory(); }
     PhaseTimes phaseTimes() const override { return m_inner->phaseTimes(); }
 

@@ -68,14 +68,14 @@ void ProtectedBackend::readLogits(Ticket ticket, std::int32_t logitRow, std::spa
     m_inner->readLogits(ticket, logitRow, out);
 }
 
-void ProtectedBackend::readBlock(std::int32_t block, std::span<std::byte> out) {
+void ProtectedBackend::readKv(KvPart part, std::int32_t index, std::size_t offset, std::span<std::byte> out) {
     Access access(*m_inner);
-    m_inner->readBlock(block, out);
+    m_inner->readKv(part, index, offset, out);
 }
 
-void ProtectedBackend::writeBlock(std::int32_t block, std::span<const std::byte> in) {
+void ProtectedBackend::writeKv(KvPart part, std::int32_t index, std::size_t offset, std::span<const std::byte> in) {
     Access access(*m_inner);
-    m_inner->writeBlock(block, in);
+    m_inner->writeKv(part, index, offset, in);
 }
 
 } // namespace kvscope::kernels::testing

@@ -58,8 +58,12 @@ public:
     void readLogits(kernels::Ticket t, std::int32_t row, std::span<float> out) override {
         m_inner->readLogits(t, row, out);
     }
-    void readBlock(std::int32_t block, std::span<std::byte> out) override { m_inner->readBlock(block, out); }
-    void writeBlock(std::int32_t block, std::span<const std::byte> in) override { m_inner->writeBlock(block, in); }
+    void readKv(kernels::KvPart part, std::int32_t index, std::size_t offset, std::span<std::byte> out) override {
+        m_inner->readKv(part, index, offset, out);
+    }
+    void writeKv(kernels::KvPart part, std::int32_t index, std::size_t offset, std::span<const std::byte> in) override {
+        m_inner->writeKv(part, index, offset, in);
+    }
     kernels::BackendMemory memory() const override { return m_inner->memory(); }
     kernels::PhaseTimes phaseTimes() const override { return m_inner->phaseTimes(); }
 

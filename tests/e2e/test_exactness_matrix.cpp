@@ -30,8 +30,8 @@ using Wrap = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)>;
 
 /// What happened in the runs, so that a matrix that tests nothing is noticed.
 struct Happenings {
-    std::uint64_t answers = 0, tokens = 0, preemptions = 0, reused = 0, forks = 0, cancelled = 0, stopped = 0,
-                  longest = 0;
+    std::uint64_t answers = 0, tokens = 0, preemptions = 0, swaps = 0, loaded = 0, reused = 0, forks = 0, cancelled = 0,
+                  stopped = 0, longest = 0;
 };
 
 /// The CPU backend, in its debug mode when there is a log, with `wrap` over it.
@@ -61,6 +61,8 @@ std::vector<cli::GenerateResult> runLines(const MatrixWay& way, const std::vecto
     runner.run(engine, [&](const cli::GenerateResult& result) { results.push_back(result); });
     if (happenings) {
         happenings->preemptions += engine.sample().totalPreemptions;
+        happenings->swaps += engine.sample().totalSwapsIn;
+        happenings->loaded += engine.sample().totalHostHitBlocks;
         happenings->reused += engine.sample().totalPrefixHitTokens;
     }
     return results;
@@ -268,6 +270,7 @@ private slots:
         if (runs < 40) // too few for the rest
             return;
         QVERIFY(happenings.preemptions > runs / 10);
+        QVERIFY(happenings.swaps > runs / 20);
         QVERIFY(happenings.stopped > 0);
         QVERIFY(happenings.longest > (longRun() ? 1000u : 300u));
     }
@@ -321,10 +324,12 @@ private slots:
 
 private:
     static void report(const Happenings& h, unsigned runs) {
-        std::printf("%u runs: %llu answers, %llu tokens, longest sequence %llu, %llu preemptions, %llu tokens reused, "
+        std::printf("%u runs: %llu answers, %llu tokens, longest sequence %llu, %llu preemptions, %llu swaps (%llu "
+                    "blocks loaded), %llu tokens reused, "
                     "%llu forks, %llu cancelled, %llu ended by a stop string\n",
                     runs, static_cast<unsigned long long>(h.answers), static_cast<unsigned long long>(h.tokens),
                     static_cast<unsigned long long>(h.longest), static_cast<unsigned long long>(h.preemptions),
+                    static_cast<unsigned long long>(h.swaps), static_cast<unsigned long long>(h.loaded),
                     static_cast<unsigned long long>(h.reused), static_cast<unsigned long long>(h.forks),
                     static_cast<unsigned long long>(h.cancelled), static_cast<unsigned long long>(h.stopped));
     }

@@ -28,19 +28,22 @@ constexpr int kMostBudget = 60;
 /// What the runs together went through, so that a test that never preempts or forks cannot pass unnoticed.
 struct Seen {
     unsigned long long ended = 0, preemptions = 0, copies = 0, hits = 0, aborted = 0, evictions = 0, maxPreemptions = 0,
-                       refused = 0, windowEvictions = 0, passed = 0;
+                       refused = 0, windowEvictions = 0, passed = 0, swapsOut = 0, swapsIn = 0, rereads = 0, loaded = 0;
     std::set<EndReason> reasons;
 };
 
 class World {
 public:
-    World(const kv::CacheConfig& cache, SchedulerConfig config, Seen& seen)
+    World(const kv::CacheConfig& cache, SchedulerConfig config, Seen& seen, int hostSlots = 0)
         : m_seen(seen)
         , m_mostTokens(cache.window > 0 ? config.tokenBudget : 40) // the window group is made for steps of so many
         , m_tailSlots(cache.tailSlots)
-        , m_cache(cache)
+        , m_host(kBlocks, cache.windowBlocks, cache.tailSlots, hostSlots, kBlockSize)
+        , m_cache(withHost(cache, m_host, hostSlots))
         , m_scheduler(m_cache, config)
-        , m_model(kBlocks, kBlockSize, kVocabulary, cache.tailSlots, cache.sinks, cache.sinkWindow) {}
+        , m_model(kBlocks, kBlockSize, kVocabulary, cache.tailSlots, cache.sinks, cache.sinkWindow, &m_host) {
+        m_host.watch(m_cache);
+    }
 
     void apply(const Operation& o) {
         switch (o.kind % 16) {
@@ -55,6 +58,8 @@ public:
         case 5:
             if (o.a % 8 == 0)
                 m_scheduler.releasePins();
+            else if (m_cache.host() != nullptr)
+                changeRates(o);
             return;
         case 6:
         case 7:
@@ -87,9 +92,32 @@ public:
         m_seen.hits += m_scheduler.counters().prefixHitTokens;
         m_seen.refused += m_scheduler.counters().refused;
         RC_ASSERT(m_scheduler.counters().finished == m_ended.size());
+        if (m_cache.host() == nullptr)
+            return;
+        RC_ASSERT(m_cache.host()->held() == 0);
+        const SchedulerCounters& counters = m_scheduler.counters();
+        RC_ASSERT(counters.swapsIn <= counters.swapsOut);
+        RC_ASSERT(counters.swaps == counters.swapsIn);
+        RC_ASSERT(m_preemptions.size() == counters.swaps + counters.rereads);
+        m_seen.swapsOut += counters.swapsOut;
+        m_seen.swapsIn += counters.swapsIn;
+        m_seen.rereads += counters.rereads;
+        m_seen.loaded += m_cache.host()->counters().hitBlocks;
     }
 
 private:
+    static kv::CacheConfig withHost(kv::CacheConfig cache, FakeHost& host, int hostSlots) {
+        if (hostSlots > 0)
+            cache.host = host.config(hostSlots);
+        return cache;
+    }
+
+    /// Moving for nothing; computing for nothing; about the same.
+    void changeRates(const Operation& o) {
+        static constexpr kv::CostRates kRates[] = {{100, 1, 0.001, 0.001}, {0.001, 0, 100, 100}, {64, 1, 8, 8}};
+        m_scheduler.setCostRates(kRates[o.b % 3]);
+    }
+
     Tokens promptOf(const Operation& o) const {
         Tokens tokens;
         if (o.c % 3 == 0 && !m_histories.empty()) { // continue what somebody said, up to somewhere
@@ -193,10 +221,17 @@ private:
     }
 
     void collect() {
+        for (const Preemption& preemption : m_scheduler.takePreemptions()) {
+            RC_ASSERT(preemption.took >= 0);
+            RC_ASSERT(preemption.restored >= 0);
+            RC_ASSERT(preemption.restored <= preemption.tokens);
+            m_preemptions.push_back(preemption);
+        }
         for (const EndedSequence& ended : m_scheduler.takeEnded()) {
             RC_ASSERT(m_ended.insert(ended.id).second);
             const auto& history = m_histories.at(ended.id);
             RC_ASSERT(ended.promptTokens + ended.generatedTokens == static_cast<std::int64_t>(history.size()));
+            RC_ASSERT(ended.usage.swappedBlocks == 0 || m_cache.host() != nullptr);
             const bool read = ended.generatedTokens > 0;
             RC_ASSERT(!read || ended.usage.reusedTokens + ended.usage.computedTokens == ended.promptTokens);
             m_seen.maxPreemptions =
@@ -209,11 +244,13 @@ private:
     Seen& m_seen;
     std::int32_t m_mostTokens;
     std::int32_t m_tailSlots;
+    FakeHost m_host;
     kv::KvCache m_cache;
     Scheduler m_scheduler;
     SimulatedModel m_model;
     std::map<SequenceId, Tokens> m_histories; ///< prompt and everything drawn
     std::set<SequenceId> m_ended;
+    std::vector<Preemption> m_preemptions; ///< that are over
     Nanos m_now = 0;
 };
 
@@ -278,6 +315,27 @@ private slots:
             QVERIFY2(seen.reasons.count(reason) == 1, endReasonName(reason));
     }
 
+    /// Swapped or read again, by rates that change all the time: the same answers.
+    void theSameWithAHostTier() {
+        Seen seen;
+        runAll(
+            kRuns / 2, seen,
+            [] {
+                kv::CacheConfig cache = cacheConfig(kBlocks, kBlockSize);
+                cache.eviction = static_cast<kv::EvictionKind>(*rc::gen::inRange(0, kv::kEvictionKindCount));
+                cache.attentionPerToken = 0.01;
+                cache.prefixCaching = *rc::gen::inRange(0, 4) != 0;
+                cache.window = *rc::gen::element(0, 0, 5, 20);
+                return cache;
+            },
+            true);
+        qInfo("swaps out %llu, in %llu, read again %llu, blocks loaded %llu", seen.swapsOut, seen.swapsIn, seen.rereads,
+              seen.loaded);
+        QVERIFY(seen.swapsOut > 30 && seen.swapsIn > 30 && seen.rereads > 20 && seen.loaded > 100);
+        QVERIFY(seen.aborted > 500 && seen.ended > 1500);
+        allReasonsSeen(seen);
+    }
+
 private:
     static void allReasonsSeen(const Seen& seen) {
         for (const EndReason reason : {EndReason::Stopped, EndReason::MaxTokens, EndReason::MaxLength,
@@ -285,7 +343,8 @@ private:
             QVERIFY2(seen.reasons.count(reason) == 1, endReasonName(reason));
     }
 
-    template <class MakeConfig> static void runAll(int runs, Seen& seen, MakeConfig&& makeConfig) {
+    template <class MakeConfig>
+    static void runAll(int runs, Seen& seen, MakeConfig&& makeConfig, bool withHost = false) {
         QVERIFY(holds("answers = solo runs, blocks conserved, every request ends once", runs, [&] {
             SchedulerConfig config;
             config.tokenBudget = *rc::gen::inRange(1, kMostBudget);
@@ -307,7 +366,7 @@ private:
             // Blocks that keep their form; a tail slot for each that runs; fewer, so that some have to wait for one.
             cache.tailSlots = *rc::gen::element(0, 0, config.maxSequences, std::max(1, config.maxSequences - 2));
             const std::vector<Operation> list = *operations(kOperationsPerRun);
-            World world(cache, config, seen);
+            World world(cache, config, seen, withHost ? *rc::gen::inRange(1, 30) : 0);
             for (const Operation& operation : list)
                 world.apply(operation);
             world.drain();

@@ -18,6 +18,7 @@ struct Way {
     bool together = false;    ///< all requests at once instead of one after another
     bool mustPreempt = false; ///< the pool is small enough that somebody has to give way
     bool mustReuse = false;   ///< later prompts must find earlier blocks
+    bool mustSwap = false;    ///< somebody must go to the host tier and come back
 };
 
 /// Eight prompts with common beginnings of several lengths, some of them longer than an attention partition (256).
@@ -86,6 +87,8 @@ inline std::vector<api::Answer> runWay(const Way& way, const std::vector<api::Re
         complaint = "nobody was preempted";
     if (way.mustReuse && last.totalPrefixHitTokens == 0)
         complaint = "nothing was reused";
+    if (way.mustSwap && last.totalSwapsIn == 0)
+        complaint = "nobody was swapped";
     std::vector<api::Answer> answers;
     for (const api::Request& request : requests)
         answers.push_back(harness.answers.at(request.id));
@@ -106,6 +109,9 @@ inline std::string compareWays(const std::vector<Way>& ways, const std::vector<a
     }
     return {};
 }
+
+/// Of a host tier that holds what the pools of these tests do not.
+inline constexpr std::uint64_t kHostBytes = std::uint64_t(4) << 20;
 
 /// The ways that must not matter (kv-cache contract): cache on or off, block and chunk size, company, threads, room.
 inline std::vector<Way> allWays(const api::EngineConfig& base, std::int64_t tightBlocks) {
@@ -153,6 +159,28 @@ inline std::vector<Way> allWays(const api::EngineConfig& base, std::int64_t tigh
         w.config.watermark = 0;
         w.together = true;
         w.mustPreempt = true;
+    });
+    add("a pool that preempts into a host tier", [tightBlocks](Way& w) {
+        w.config.numBlocks = tightBlocks;
+        w.config.watermark = 0;
+        w.config.hostCacheBytes = kHostBytes;
+        w.together = true;
+        w.mustPreempt = true;
+        w.mustSwap = true;
+    });
+    add("the same in chunks of 7", [tightBlocks](Way& w) {
+        w.config.numBlocks = tightBlocks;
+        w.config.watermark = 0;
+        w.config.hostCacheBytes = kHostBytes;
+        w.config.maxBatchedTokens = 7;
+        w.together = true;
+        w.mustPreempt = true;
+        w.mustSwap = true;
+    });
+    add("alone, over a host tier", [tightBlocks](Way& w) {
+        w.config.numBlocks = tightBlocks;
+        w.config.hostCacheBytes = kHostBytes;
+        w.mustReuse = true;
     });
     return ways;
 }

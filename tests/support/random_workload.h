@@ -21,8 +21,9 @@ namespace kvscope::test {
 struct MatrixModel {
     std::string path;
     std::int32_t vocab = 0;
-    std::int64_t longest = 1500; ///< tokens of the longest sequence
-    std::int64_t tokens = 4000;  ///< of all prompts of a run together, roughly
+    std::int64_t longest = 1500;                      ///< tokens of the longest sequence
+    std::int64_t tokens = 4000;                       ///< of all prompts of a run together, roughly
+    std::uint64_t hostBytes = std::uint64_t(1) << 20; ///< of a host tier, in runs that have one
 };
 
 /// A way to run a workload. None of it may change a bit of any answer.
@@ -189,13 +190,16 @@ inline MatrixWay matrixWay(const MatrixModel& model, unsigned number, std::optio
     if (pick(0, 0, 0, 1) == 1)
         c.allocator = kv::AllocatorKind::Contiguous;
     c.contiguousReserve = static_cast<kv::ContiguousReserve>(pick(0, 1));
+    if (c.allocator == kv::AllocatorKind::Paged && pick(0, 1) == 1)
+        c.hostCacheBytes = model.hostBytes;
     c.numBlocks = ((c.maxModelLen + c.blockSize - 1) / c.blockSize + 1) * 8;
     way.name = std::string(kernels::isaName(*c.isa)) + (c.floatActivations ? ", float activations" : "") + ", " +
                std::to_string(c.threads) + " threads, blocks of " + std::to_string(c.blockSize) + ", chunks of " +
                std::to_string(c.maxBatchedTokens) + ", cache " + (c.prefixCaching ? "on" : "off") + ", at most " +
                std::to_string(c.maxSequences) + " at once, " + sched::schedulingPolicyName(c.schedulingPolicy) +
                (c.longPrefillThreshold > 0 ? ", long prompts in pieces, " : ", ") + (way.tight ? "tight" : "roomy") +
-               " pool, " + kv::allocatorName(c.allocator) + ", " + kv::evictionKindName(c.eviction);
+               " pool, " + kv::allocatorName(c.allocator) + ", " + kv::evictionKindName(c.eviction) +
+               (c.hostCacheBytes > 0 ? ", host tier" : "");
     return way;
 }
 

@@ -14,21 +14,27 @@
 #include <vector>
 
 #include "engine/sched/step_plan.h"
+#include "tests/support/fake_host.h"
 
 namespace kvscope::test {
 
 class SimulatedModel {
 public:
     /// With tails the block that a sequence fills lies in its tail slot until it is full, as quantized KV wants it.
-    /// With a window a token reads the first `sinks` and the last `window` positions only, itself included.
+    /// With a window a token reads the first `sinks` and the last `window` positions only, itself included. `host`: its
+    /// memory of the device is the model's, and it outlives the model.
     SimulatedModel(std::int32_t numBlocks, std::int32_t blockSize, TokenId vocabulary, std::int32_t tailSlots = 0,
-                   std::int64_t sinks = 0, std::int64_t window = 0)
+                   std::int64_t sinks = 0, std::int64_t window = 0, FakeHost* host = nullptr)
         : m_blockSize(blockSize)
         , m_vocabulary(vocabulary)
         , m_sinks(sinks)
         , m_window(window)
-        , m_slots(static_cast<std::size_t>(numBlocks) * static_cast<std::size_t>(blockSize), kGarbage)
-        , m_tails(static_cast<std::size_t>(tailSlots) * static_cast<std::size_t>(blockSize), kGarbage) {}
+        , m_ownSlots(static_cast<std::size_t>(numBlocks) * static_cast<std::size_t>(blockSize), kGarbage)
+        , m_ownTails(static_cast<std::size_t>(tailSlots) * static_cast<std::size_t>(blockSize), kGarbage)
+        , m_slots(host ? host->pool() : std::span(m_ownSlots))
+        , m_tails(host ? host->tails() : std::span(m_ownTails)) {}
+    SimulatedModel(const SimulatedModel&) = delete; // it looks into its own memory
+    SimulatedModel& operator=(const SimulatedModel&) = delete;
 
     /// What the model says after this history: a function of the tokens alone.
     TokenId nextToken(std::span<const TokenId> history) const {
@@ -64,7 +70,7 @@ public:
 
 private:
     static constexpr std::uint64_t kSeed = 0x243f6a8885a308d3ULL;
-    static constexpr std::uint64_t kGarbage = 0xbadbadbadbadbad1ULL;
+    static constexpr std::uint64_t kGarbage = FakeHost::kGarbage;
 
     static std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
         std::uint64_t x = a ^ (b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2));
@@ -93,7 +99,9 @@ private:
         const bool full = first + m_blockSize <= item.to, begun = first < item.from;
         if (m_tails.empty() || first + m_blockSize <= item.from || (full && !begun))
             return slot(item, position);
-        return m_tails.at(static_cast<std::size_t>(item.tailSlot * m_blockSize + position % m_blockSize));
+        if (item.tailSlot < 0)
+            throw std::runtime_error("a block is filled without a tail slot");
+        return m_tails[static_cast<std::size_t>(item.tailSlot * m_blockSize + position % m_blockSize)];
     }
 
     /// All sources are read before any destination is written: a result that depends on the order of copies is wrong.
@@ -138,8 +146,8 @@ private:
     std::int32_t m_blockSize;
     TokenId m_vocabulary;
     std::int64_t m_sinks, m_window;
-    std::vector<std::uint64_t> m_slots;
-    std::vector<std::uint64_t> m_tails;
+    std::vector<std::uint64_t> m_ownSlots, m_ownTails;
+    std::span<std::uint64_t> m_slots, m_tails;
 };
 
 } // namespace kvscope::test

@@ -27,8 +27,8 @@ public:
     kernels::BackendError lastError() const override { return {}; }
     void sample(kernels::Ticket, std::span<const kernels::SampleRow>, std::span<kernels::SampledToken>) override {}
     void readLogits(kernels::Ticket, std::int32_t, std::span<float>) override {}
-    void readBlock(std::int32_t, std::span<std::byte>) override {}
-    void writeBlock(std::int32_t, std::span<const std::byte>) override {}
+    void readKv(kernels::KvPart, std::int32_t, std::size_t, std::span<std::byte>) override {}
+    void writeKv(kernels::KvPart, std::int32_t, std::size_t, std::span<const std::byte>) override {}
     kernels::BackendMemory memory() const override { return {}; }
     kernels::PhaseTimes phaseTimes() const override { return {}; }
 };

@@ -47,9 +47,13 @@ public:
         config.reserve = kv::ContiguousReserve::Request;
         config.policy = static_cast<sched::SchedulingPolicy>(seed / 4 % 3);
         config.longPrefillThreshold = oneIn(3) ? 12 : 0;
+        m_hostSlots = cache.allocator == kv::AllocatorKind::Paged && seed % 2 == 0 ? between(2, 40) : 0;
+        m_host = std::make_unique<FakeHost>(cache.numBlocks, cache.windowBlocks, 0, m_hostSlots, cache.blockSize);
+        cache.host = m_host->config(m_hostSlots);
         m_cache = std::make_unique<kv::KvCache>(cache);
+        m_host->watch(*m_cache);
         m_scheduler = std::make_unique<sched::Scheduler>(*m_cache, config);
-        m_model = std::make_unique<SimulatedModel>(cache.numBlocks, cache.blockSize, 4096);
+        m_model = std::make_unique<SimulatedModel>(cache.numBlocks, cache.blockSize, 4096, 0, m_host.get());
         auto log = BlockLog::create(path, "test");
         require(log);
         m_log = std::move(*log);
@@ -64,11 +68,13 @@ public:
         hitTokens = m_scheduler->counters().prefixHitTokens;
         evictions = m_cache->counters().totalEvictions();
         preemptions = m_scheduler->counters().preemptions;
+        swaps = m_scheduler->counters().swapsOut;
+        loaded = m_hostSlots > 0 ? m_cache->host()->counters().hitBlocks : 0;
         m_scheduler.reset();
         require(m_log->finish());
     }
 
-    std::uint64_t hitTokens = 0, evictions = 0, preemptions = 0;
+    std::uint64_t hitTokens = 0, evictions = 0, preemptions = 0, swaps = 0, loaded = 0;
 
 private:
     int between(int low, int high) { return std::uniform_int_distribution<int>(low, high)(m_random); }
@@ -88,6 +94,8 @@ private:
         case 4:
             return m_scheduler->setTokenBudget(between(1, 60));
         case 5:
+            if (m_hostSlots > 0)
+                changeRates();
             if (oneIn(5))
                 m_scheduler->releasePins();
             if (oneIn(5))
@@ -98,6 +106,11 @@ private:
         default:
             return step(oneIn(6));
         }
+    }
+
+    void changeRates() {
+        const auto rate = [this] { return between(1, 1000) / 7.0; };
+        m_scheduler->setCostRates({rate(), rate() / 100, rate() / 10, rate() / 10});
     }
 
     void submit() {
@@ -141,6 +154,8 @@ private:
 
     std::mt19937 m_random;
     std::unique_ptr<BlockLog> m_log;
+    int m_hostSlots = 0;
+    std::unique_ptr<FakeHost> m_host;
     std::unique_ptr<kv::KvCache> m_cache;
     std::unique_ptr<sched::Scheduler> m_scheduler;
     std::unique_ptr<SimulatedModel> m_model;
@@ -154,7 +169,7 @@ class TestTraceReplay : public QObject {
     Q_OBJECT
 private slots:
     void theRecordedOptionsGiveTheRecordedRun() {
-        std::uint64_t evictions = 0, preemptions = 0, hits = 0;
+        std::uint64_t evictions = 0, preemptions = 0, hits = 0, swaps = 0, loaded = 0;
         for (unsigned seed = 0; seed < 60; ++seed) {
             const std::string path = m_dir.file("run.jsonl");
             RandomRun run(path, seed);
@@ -170,13 +185,17 @@ private slots:
                 QCOMPARE(totals.hitTokens, run.hitTokens);
                 QCOMPARE(totals.preemptions, run.preemptions);
                 QCOMPARE(std::uint64_t(trace.evictions.size()), run.evictions);
+                QCOMPARE(totals.swaps, run.swaps);
+                QCOMPARE(totals.loadedBlocks, run.loaded);
                 QCOMPARE(totals.peakBlocks, totalsOf(*recorded).peakBlocks);
             }
             evictions += run.evictions;
             preemptions += run.preemptions;
             hits += run.hitTokens;
+            swaps += run.swaps;
+            loaded += run.loaded;
         }
-        QVERIFY(evictions > 1000 && preemptions > 100 && hits > 5000);
+        QVERIFY(evictions > 1000 && preemptions > 100 && hits > 5000 && swaps > 20 && loaded > 100);
     }
 
     void otherOptionsComeToTheirEnd() {

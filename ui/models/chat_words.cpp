@@ -24,6 +24,8 @@ QString receiptLine(const Receipt& receipt) {
                       tr("%1 computed").arg(formatNumber(c.computedTokens))};
     if (c.newBlocks >= 0) // known when the answer has ended
         parts << tr("%1 new %2").arg(formatNumber(c.newBlocks), c.newBlocks == 1 ? tr("block") : tr("blocks"));
+    if (c.loadedBlocks > 0)
+        parts << tr("%1 from main memory").arg(formatNumber(c.loadedBlocks));
     if (receipt.ttftMs > 0)
         parts << tr("%1 to first token").arg(formatSeconds(receipt.ttftMs / 1000));
     return parts.join(QStringLiteral(" · "));
@@ -66,6 +68,8 @@ QString receiptCause(const api::CacheReceipt& c) {
         return tr("Only first and last tokens are kept: what lies behind the first window is computed again.");
     case api::MissReason::WindowCut:
         return tr("The oldest turns no longer fit and were left out: what follows was computed again, once.");
+    case api::MissReason::CheaperToCompute:
+        return tr("A part lies in main memory, but loading it would have taken longer than computing it again.");
     }
     return {};
 }

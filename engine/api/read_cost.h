@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+
+#include "engine/base/clock.h"
+
+namespace kvscope::api {
+
+/// What reading a token costs here, learned from steps that read: time per token = a + b x its position, by least
+/// squares over the steps, of which older ones fade. Attention is the part that grows. While all steps stood at about
+/// the same positions they say nothing of b; the operation counts of the model then do.
+class ReadCost {
+public:
+    /// `attentionPerToken`: expected b / a (exec::attentionPerToken).
+    explicit ReadCost(double attentionPerToken = 0) : m_growth(attentionPerToken) {}
+
+    /// A step computed `tokens` tokens at positions of this sum.
+    void step(std::int64_t tokens, double positions, Nanos took);
+    double nanosPerToken() const { return m_a; } ///< at position 0; 0 = nothing is known yet
+    double nanosPerTokenAndPosition() const { return m_b; }
+
+private:
+    double m_growth;
+    double m_weight = 0, m_x = 0, m_xx = 0, m_y = 0, m_xy = 0; ///< faded sums; x = mean position, y = time per token
+    double m_a = 0, m_b = 0;
+};
+
+} // namespace kvscope::api

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Pins: blocks that are never evicted as long as a handle lives.
+#include <algorithm>
+#include <utility>
+
+#include "engine/kv/kv_cache.h"
+
+namespace kvscope::kv {
+
+std::span<const BlockId> PinnedBlocks::blocks() const {
+    return m_cache ? std::span<const BlockId>(m_cache->m_pins[static_cast<std::size_t>(m_record)].blocks)
+                   : std::span<const BlockId>();
+}
+void PinnedBlocks::release() noexcept {
+    if (m_cache)
+        std::exchange(m_cache, nullptr)->releasePins(std::exchange(m_record, -1));
+}
+
+PinnedBlocks KvCache::pin(const BlockTable& handle, std::int32_t blocks) {
+    rethrowBroken();
+    const std::size_t leading = record(handle).passedEnd > 0 ? record(handle).passedFrom : handle.blocks().size();
+    const auto pinned = handle.blocks().first(contiguous() ? 0 : std::min(static_cast<std::size_t>(blocks), leading));
+    std::int32_t index = 0;
+    if (m_freePins.empty()) {
+        index = static_cast<std::int32_t>(m_pins.size());
+        m_pins.emplace_back();
+    } else {
+        index = m_freePins.back();
+        m_freePins.pop_back();
+    }
+    PinRecord& pins = m_pins[static_cast<std::size_t>(index)];
+    pins.blocks.assign(pinned.begin(), pinned.end());
+    pins.live = true;
+    for (const BlockId block : pins.blocks)
+        m_pool.addPin(block);
+    return {this, index};
+}
+
+void KvCache::releasePins(std::int32_t index) noexcept {
+    if (m_abandoned)
+        return;
+    try {
+        PinRecord& pins = m_pins[static_cast<std::size_t>(index)];
+        for (auto block = pins.blocks.rbegin(); block != pins.blocks.rend(); ++block)
+            dropPin(*block);
+        pins.blocks.clear();
+        pins.live = false;
+        m_freePins.push_back(index);
+    } catch (...) {
+        m_broken = std::current_exception();
+    }
+}
+
+} // namespace kvscope::kv

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Preempted sequences and the host tier: swapped out or read again, whichever is estimated cheaper, and what it took.
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/sched/scheduler.h"
+
+namespace kvscope::sched {
+
+namespace {
+
+constexpr std::size_t kKeptPreemptions = 4096; ///< for somebody who asks once in a while
+
+} // namespace
+
+void Scheduler::setCostRates(const kv::CostRates& rates) {
+    KV_CHECK(!m_inFlight, "the cost rates change between steps only");
+    if (m_observer && !(rates == m_cache.costRates()))
+        m_observer->ratesChanged(rates);
+    m_cache.setCostRates(rates);
+}
+
+void Scheduler::chooseSwap(Sequence& victim) {
+    victim.lookup.version = 0; // it finds more than before
+    victim.preemption.reset(); // it was not as before yet: nothing to compare an estimate with
+    if (victim.table.tokens() == 0)
+        return;
+    const kv::SwapEstimate estimate = m_cache.estimateSwap(victim.table);
+    Preemption preemption;
+    preemption.sequence = victim.id;
+    preemption.request = victim.spec.request;
+    preemption.tokens = victim.table.tokens();
+    preemption.blocks = estimate.blocks;
+    preemption.estimatedSwap = static_cast<Nanos>(estimate.swapNanos());
+    preemption.estimatedRead = static_cast<Nanos>(estimate.readNanos);
+    const bool cheaper = !m_cache.costRates().known() || estimate.swapNanos() < estimate.readNanos;
+    if (estimate.possible && cheaper) {
+        const Nanos before = moved().store;
+        victim.swapped = m_cache.swapOut(victim.table);
+        preemption.took = moved().store - before;
+        preemption.swaps = static_cast<bool>(victim.swapped);
+    }
+    if (preemption.swaps) {
+        ++m_counters.swapsOut;
+        m_counters.swappedBlocks += static_cast<std::uint64_t>(preemption.blocks);
+        victim.usage.swappedBlocks += preemption.blocks;
+    }
+    if (m_observer)
+        m_observer->preempted(preemption);
+    victim.preemption = preemption;
+}
+
+/// It was admitted again.
+void Scheduler::cameBack(Sequence& sequence, const kv::Admission& admission, Nanos loading) {
+    Preemption& preemption = *sequence.preemption;
+    if (!preemption.swaps) { // what is missing comes with the next steps
+        if (admission.reusedTokens >= preemption.tokens)
+            preemptionOver(sequence);
+        return;
+    }
+    ++m_counters.swapsIn;
+    preemption.took += loading;
+    preemption.restored = std::min<std::int64_t>(
+        static_cast<std::int64_t>(admission.loadedBlocks) * m_cache.blockSize(), preemption.tokens);
+    sequence.swapped.release();
+    preemptionOver(sequence);
+}
+
+/// Its share of a step, as far as it read what it had read before.
+void Scheduler::countReread(const StepItem& item, Sequence& sequence, Nanos stepTook) {
+    Preemption& preemption = *sequence.preemption;
+    const std::int64_t again = std::max<std::int64_t>(0, std::min(item.to, preemption.tokens) - item.from);
+    preemption.restored += again;
+    preemption.took += static_cast<Nanos>(static_cast<double>(stepTook) * static_cast<double>(again) /
+                                          static_cast<double>(m_plan.tokens));
+    if (item.to >= preemption.tokens)
+        preemptionOver(sequence);
+}
+
+/// All is as it was before.
+void Scheduler::preemptionOver(Sequence& sequence) {
+    const Preemption over = *std::exchange(sequence.preemption, std::nullopt);
+    ++(over.swaps ? m_counters.swaps : m_counters.rereads);
+    (over.swaps ? m_counters.swapsEstimated : m_counters.rereadsEstimated) +=
+        over.swaps ? over.estimatedSwap : over.estimatedRead;
+    (over.swaps ? m_counters.swapsTook : m_counters.rereadsTook) += over.took;
+    if (m_preemptions.size() == kKeptPreemptions)
+        m_preemptions.erase(m_preemptions.begin());
+    m_preemptions.push_back(over);
+}
+
+std::vector<Preemption> Scheduler::takePreemptions() {
+    return std::exchange(m_preemptions, {});
+}
+
+} // namespace kvscope::sched
