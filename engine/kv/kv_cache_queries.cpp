@@ -87,7 +87,7 @@ MissCause KvCache::explainMiss(const AdmitRequest& request, const PrefixEnd& fou
     const std::size_t limit = (tokens.size() - 1) / size;
     if (found.blocks == limit)
         return cause;
-    if (m_sight.on() && static_cast<std::int64_t>((found.size() + 1) * size) > m_sight.unaffected()) {
+    if (m_sight.on() && static_cast<std::int64_t>((found.blocks + 1) * size) > m_sight.unaffected()) {
         cause.kind = MissKind::PastWindow;
         return cause;
     }
