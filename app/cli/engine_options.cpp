@@ -63,7 +63,7 @@ void addWindow(CLI::App& verb, EngineOptions& o, const std::string& without) {
         "a quarter of the window to spare (other prompts stop); sinks: tokens attend to the first "
         "--sinks and the last --window ones, blocks between are given back, which saves memory and "
         "does not extend the context"));
-    add(verb.add_option("--sinks", o.sinks, "First tokens that stay with sinks"));
+    add(verb.add_option("--sinks", o.sinks, "First tokens that stay with sinks, in whole blocks of memory"));
     if (without != "--window")
         add(verb.add_option("--window", o.window,
                             "Tokens of a sequence with stop and trim, 0 = --max-model-len; last tokens with sinks"));

@@ -100,7 +100,8 @@ void Engine::Impl::planLarger(const Request& request, MeasuredEvent& out) const 
             }
             question.availableBytes = unloadFirst ? alone : beside;
             const auto plan = planPool(config, question);
-            if (!plan || plan->budget.tokens < larger.maxModelLen)
+            const bool givesBack = config.windowPolicy == kv::WindowPolicy::Sinks; // the pool need not hold it whole
+            if (!plan || (!givesBack && plan->budget.tokens < larger.maxModelLen))
                 continue;
             larger.numBlocks = ownRule ? m_config.numBlocks : config.numBlocks;
             larger.poolBytes = plan->budget.bytes;

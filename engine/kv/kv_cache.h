@@ -184,7 +184,8 @@ public:
     void commitCopies();
 
     /// All layers have written these tokens behind the table's tokens; room was made by admit or grow. Blocks that
-    /// became full are sealed and published; where an equal block was published before, the table switches to it.
+    /// became full are sealed and published; where an equal block was published before, the table switches to it. With
+    /// sinks, blocks that no token from here on sees are given back.
     /// (Safe: no step is in flight, and equal content is bit-identical.) Marks all blocks of the table as read.
     void advance(BlockTable& table, std::span<const TokenId> tokens, Nanos now);
 

@@ -81,6 +81,7 @@ public:
                                            shape.headDim,
                                            shape.headDim,
                                            0,
+                                           0,
                                            {}});
             p.ops.emplace_back(MlpOp{vector(),
                                      1e-5f,

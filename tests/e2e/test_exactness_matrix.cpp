@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "app/cli/generate_runner.h"
+#include "engine/kv/sink_window.h"
 #include "kernels/testing/traced_backend.h"
 #include "tests/support/default_model.h"
 #include "tests/support/random_workload.h"
@@ -273,6 +274,31 @@ private slots:
         QVERIFY(happenings.swaps > runs / 20);
         QVERIFY(happenings.stopped > 0);
         QVERIFY(happenings.longest > (longRun() ? 1000u : 300u));
+    }
+
+    /// Sequences that keep sinks and a window, in pools that hold two or three of them.
+    void theSameWithSinks() {
+        const unsigned runs = longRun() ? 120 : kSanitized ? 3 : 12;
+        Happenings happenings;
+        for (unsigned run = 0; run < runs; ++run) {
+            MatrixModel model = m_models[run % m_models.size()];
+            model.longest = longRun() && run % 10 == 9 ? 1500 : 400;
+            model.tokens = longRun() ? 4000 : 1500;
+            MatrixWay way = matrixWay(model, run + 1000);
+            api::EngineConfig& c = way.config;
+            c.kvFormat = formOf(run, c.blockSize);
+            c.allocator = kv::AllocatorKind::Paged;
+            c.windowPolicy = kv::WindowPolicy::Sinks;
+            c.sinks = std::array{0, 4, 20}[run % 3];
+            c.window = std::array{33, 70, 200, 280}[run % 4];
+            const std::vector<cli::GenerateLine> lines = linesFor(way, model, 2000 + run);
+            if (way.tight)
+                c.numBlocks = 3 * static_cast<std::int64_t>(kv::SinkWindow{c.sinks, c.window, c.blockSize}.mostHeld(1));
+            const std::string wrong = compareWithSolo(way, lines, happenings);
+            QVERIFY2(wrong.empty(), ("run " + std::to_string(run) + ", " + model.path + ": " + wrong).c_str());
+        }
+        report(happenings, runs);
+        QVERIFY(happenings.forks >= runs && happenings.reused > 0 && happenings.longest > 300);
     }
 
     void theDefaultModelToo() {

@@ -272,7 +272,7 @@ std::vector<OverlongBox::Choice> ChatPanel::choicesFor(const OverLong& question)
             rows.push_back({kWithout + int(i), tr("Leave out %1").arg(attachmentTitle(attachments[i])),
                             tr("%1 less").arg(tokens(attachments[i].tokens)), tr("Leave out and send")});
     const std::int64_t chat = m_controller->context().length;
-    if (chat > 0 && question.needed - chat <= question.limit)
+    if (chat > 0 && !question.alone && question.needed - chat <= question.limit)
         rows.push_back({kNewChat, tr("Send it in a new chat"), tr("without the %1 of this chat").arg(tokens(chat)),
                         tr("Send in a new chat")});
     QString cost = tr("about %1 too many").arg(tokens(question.shortenBy()));

@@ -105,6 +105,7 @@ void ChatController::onMeasured(const api::MeasuredEvent& e) {
     tooLong.limit = e.limit;
     tooLong.window = e.window;
     tooLong.poolTokens = e.poolTokens;
+    tooLong.alone = e.cut.messages > 0;
     tooLong.larger = e.larger;
     tooLong.whyNotLarger = QString::fromStdString(e.whyNotLarger);
     s.tooLong = tooLong;

@@ -32,6 +32,7 @@ struct OverLong {
     std::int64_t needed = 0;                 ///< tokens of the whole prompt and the first of the answer
     std::int64_t limit = 0;                  ///< tokens that a sequence may have
     std::int64_t window = 0, poolTokens = 0; ///< which of the two limits it
+    bool alone = false;                      ///< the turns before it are left out already
     std::int64_t shortenBy() const { return needed - limit; }
     std::optional<api::LargerWindow> larger; ///< a reload would make room
     QString whyNotLarger;                    ///< or this is why not
