@@ -216,6 +216,8 @@ api::EngineConfig engineConfigOf(const BenchPlan& plan, const StageFacts& facts,
     api::EngineConfig config = plan.request.engine;
     config.allocator = allocatorOf(stage);
     config.contiguousReserve = reserveOf(stage);
+    if (config.allocator == kv::AllocatorKind::Contiguous) // an extent is never moved
+        config.hostCacheBytes = 0;
     config.kvFormat = stage.format;
     config.blockSize = stage.blockSize;
     config.prefixCaching = stage.prefixCaching;

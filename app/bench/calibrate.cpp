@@ -65,6 +65,7 @@ Result<Calibration> calibrate(const api::EngineConfig& config, const ModelOnDisk
     RealEngine engine;
     api::EngineConfig small = config;
     small.prefixCaching = false;
+    small.hostCacheBytes = 0;
     small.maxSequences = 1;
     small.maxModelLen = std::min<std::int64_t>(model.shape.context, 2 * kPrompt + kAnswer);
     small.numBlocks = (small.maxModelLen + small.blockSize - 1) / small.blockSize + 1;

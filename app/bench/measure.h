@@ -60,7 +60,7 @@ struct PoolState {
     /// Of those, such that no token known so far will be written there: the end of last blocks, the rest of extents. A
     /// prompt that is being read has its blocks already; they are not waste.
     std::uint64_t wastedSlots = 0;
-    std::uint64_t allocatedBytes = 0;  ///< sealed blocks and tails
+    std::uint64_t allocatedBytes = 0;  ///< sealed blocks, those of a window group, and tails
     double externalFragmentation = -1; ///< 1 - largest free extent / all free slots; -1 = not contiguous
     std::int32_t held = 0;             ///< requests whose whole prompt is resident
 };

@@ -78,7 +78,7 @@ PoolState RealEngine::pool() const {
         tails += row.computedTokens % static_cast<std::int64_t>(sample.blockSize) != 0 ? 1 : 0;
     }
     const api::ModelInfo& model = m_engine.model();
-    state.allocatedBytes = sample.referencedBlocks * sample.bytesPerBlock +
+    state.allocatedBytes = sample.referencedBlocks * sample.bytesPerBlock + sample.windowUsedBytes +
                            tails * (model.tailBytes / static_cast<std::uint64_t>(model.maxSequences));
     state.externalFragmentation = sample.externalFragmentation();
     return state;

@@ -166,6 +166,8 @@ void checkBenchOptions(const BenchOptions& o) {
     for (const char* option : kWindows)
         if (o.given(option))
             throw UsageError(std::string(option) + " is not supported here: requests are compared in full length.");
+    if (isVirtual(o) && o.engine->hostCacheBytes > 0)
+        throw UsageError("--host-cache-bytes needs --clock real: no bytes are moved on a virtual clock.");
     if (o.given("--stats"))
         throw UsageError("--stats is of one run, and bench has many; use --json.");
     if (o.given("--log-blocks"))

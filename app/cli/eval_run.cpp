@@ -135,7 +135,7 @@ public:
             const api::ModelInfo& model = scorer ? scorer->model() : m_reference.model();
             row.keys = model.keyDtype;
             row.values = model.valueDtype;
-            row.bytesPerToken = static_cast<double>(model.bytesPerBlock) / model.blockSize;
+            row.bytesPerToken = static_cast<double>(model.bytesPerBlock + model.bytesPerWindowBlock) / model.blockSize;
         }
         return {};
     }

@@ -19,7 +19,7 @@ namespace kvscope::cli {
 struct EvalRow {
     api::EngineConfig config;
     std::string keys, values; ///< as the engine names them: "fp8_e4m3", "int4/rotated"
-    double bytesPerToken = 0; ///< scales counted, tails not
+    double bytesPerToken = 0; ///< over all layers, scales counted, tails not; what a window passes is given back
     TextScore score;
 };
 

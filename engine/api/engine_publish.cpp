@@ -83,6 +83,19 @@ metrics::StepSample Engine::Impl::sample() const {
     s.weightsBytes = memory.weights;
     s.poolBytes = memory.kvPool;
     s.bytesPerBlock = m_info.bytesPerBlock;
+    if (const kv::WindowGroup* window = m_model->cache->window()) {
+        const auto bytesOf = [&](std::int32_t blocks) {
+            return static_cast<std::uint64_t>(blocks) * m_info.bytesPerWindowBlock;
+        };
+        s.windowUsedBytes = bytesOf(window->numBlocks() - window->available());
+        s.windowCachedBytes = bytesOf(window->cached());
+        s.windowBytes = bytesOf(window->numBlocks());
+    }
+    s.tailBytes = m_info.tailBytes;
+    if (m_info.tailBytes > 0) { // a slot each
+        const auto all = static_cast<std::uint64_t>(m_info.maxSequences);
+        s.tailUsedBytes = m_info.tailBytes / all * (all - static_cast<std::uint64_t>(m_model->cache->freeTailSlots()));
+    }
     s.activationsPeakBytes = memory.activationsPeak;
     return s;
 }

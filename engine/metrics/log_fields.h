@@ -68,6 +68,11 @@ template <class Visitor, class Record> void visitStep(Visitor&& visit, Record& r
     visit("weights_bytes", r.weightsBytes);
     visit("pool_bytes", r.poolBytes);
     visit("bytes_per_block", r.bytesPerBlock);
+    visit("window_used_bytes", r.windowUsedBytes);
+    visit("window_cached_bytes", r.windowCachedBytes);
+    visit("window_bytes", r.windowBytes);
+    visit("tail_used_bytes", r.tailUsedBytes);
+    visit("tail_bytes", r.tailBytes);
     visit("host_bytes", r.hostBytes);
     visit("activations_peak_bytes", r.activationsPeakBytes);
 }

@@ -76,8 +76,10 @@ struct StepSample {
     // memory, bytes
     std::uint64_t weightsBytes = 0;
     std::uint64_t poolBytes = 0;
-    std::uint64_t bytesPerBlock = 0;
-    std::uint64_t hostBytes = 0; ///< of the host tier, used or not
+    std::uint64_t bytesPerBlock = 0;                                           ///< of the layers that keep everything
+    std::uint64_t windowUsedBytes = 0, windowCachedBytes = 0, windowBytes = 0; ///< blocks of the window group; all
+    std::uint64_t tailUsedBytes = 0, tailBytes = 0;                            ///< f16 blocks being filled; all
+    std::uint64_t hostBytes = 0;                                               ///< of the host tier, used or not
     std::uint64_t activationsPeakBytes = 0;
 
     /// 1 − used slots / (referenced blocks × block size); negative = no referenced block = a gap.

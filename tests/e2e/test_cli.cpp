@@ -69,7 +69,9 @@ private slots:
         };
         refused("--window-policy", "slide");
         refused("--window-policy", "sinks"); // it needs --window
-        refused("--host-cache-bytes", "1000");
+        QTest::newRow("sinks over a host tier") << QStringList{"--prompt", "x",  "--window-policy",    "sinks",
+                                                               "--window", "64", "--host-cache-bytes", "1000000"}
+                                                << 2 << "--host-cache-bytes";
         refused("--contiguous-reserve", "model");
         refused("--sinks", "4");
         refused("--window", "-1");

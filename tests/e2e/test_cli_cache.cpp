@@ -3,6 +3,7 @@
 // kvscope-cli as a program: allocators, eviction policies, block logs and their replay.
 #include <QTest>
 #include <fstream>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
@@ -90,6 +91,80 @@ private slots:
         QCOMPARE(roomy["hit_tokens"].get<std::int64_t>(), std::int64_t(7 * 32)); // every second visit: 4 of 5 blocks
         QVERIFY(larger.lines()[0]["exact"].is_null());
         QCOMPARE(run({"trace", "replay", m_model}).status, 1);
+    }
+
+    /// Twelve requests at once on a pool of a few blocks: they take turns through the host tier.
+    void aHostTierSwapsAndIsReplayedExactly() {
+        const QString log = QString::fromStdString(m_dir.file("host.jsonl"));
+        const QString stats = QString::fromStdString(m_dir.file("host.json"));
+        std::ofstream lines(m_dir.file("swap.jsonl"));
+        for (int i = 0; i < 6; ++i)
+            lines << R"({"id": )" << i << R"(, "prompt_ids": [)"
+                  << QStringList(40, QString::number(i + 3)).join(", ").toStdString()
+                  << R"(], "max_tokens": 50, "ignore_eos": true})"
+                  << "\n";
+        lines.close();
+        const QStringList command{"generate",
+                                  "--model",
+                                  m_model,
+                                  "--batch",
+                                  QString::fromStdString(m_dir.file("swap.jsonl")),
+                                  "--num-blocks",
+                                  "20",
+                                  "--block-size",
+                                  "8",
+                                  "--watermark",
+                                  "0",
+                                  "--json"};
+        const Outcome alone = run(command), tiered = run(command + QStringList{"--host-cache-bytes", "2000000",
+                                                                               "--stats", stats, "--log-blocks", log});
+        QVERIFY2(tiered.status == 0, tiered.err.c_str());
+        QVERIFY(alone.lines().size() == 6 && tiered.lines().size() == 6);
+        std::int64_t swapped = 0, loaded = 0;
+        for (std::size_t i = 0; i < 6; ++i) {
+            const json without = alone.lines()[i], with = tiered.lines()[i];
+            QCOMPARE(without["cache"]["swapped_blocks"].get<int>(), 0);
+            swapped += with["cache"]["swapped_blocks"].get<std::int64_t>();
+            loaded += with["cache"]["loaded_blocks"].get<std::int64_t>();
+        }
+        const auto tokens = [](const Outcome& outcome) {
+            std::map<int, json> byId; // they end in another order
+            for (const json& line : outcome.lines())
+                byId[line["id"].get<int>()] = line["token_ids"];
+            return byId;
+        };
+        QVERIFY(tokens(alone) == tokens(tiered));
+        const json written = json::parse(std::ifstream(stats.toStdString()));
+        const json& host = written["host"];
+        QVERIFY(swapped > 0);
+        QCOMPARE(host["swapped_blocks"].get<std::int64_t>(), swapped);
+        QCOMPARE(host["hit_blocks"].get<std::int64_t>(), loaded);
+        QCOMPARE(host["swaps_out"].get<int>(), written["swaps"].get<int>());
+        QCOMPARE(host["preempted_by_swap"]["count"].get<int>(), host["swaps_in"].get<int>());
+        QVERIFY(host["preempted_by_swap"]["took_ms"].get<double>() > 0);
+        QVERIFY(host["bytes"].get<std::int64_t>() <= 2000000);
+        QVERIFY(written["memory"]["host_bytes"] == host["bytes"]);
+        const json exact = run({"trace", "replay", log, "--json"}).lines()[0];
+        QVERIFY(exact["exact"].get<bool>());
+        QCOMPARE(exact["recorded"]["swaps"].get<int>(), host["swaps_out"].get<int>());
+        const json without = run({"trace", "replay", log, "--host-cache-bytes", "0", "--json"}).lines()[0];
+        QCOMPARE(without["replayed"]["swaps"].get<int>(), 0);
+        QVERIFY(without["replayed"]["preemptions"].get<int>() > 0);
+    }
+
+    void aHostTierThatCannotBeIsRefusedByName() {
+        const auto refused = [this](const QStringList& options, int status) {
+            const Outcome o = run(QStringList{"generate", "--model", m_model, "--prompt", "Say:"} + options);
+            return o.status == status && o.err.find("--host-cache-bytes") != std::string::npos;
+        };
+        QVERIFY(refused({"--host-cache-bytes", "100000", "--allocator", "contiguous"}, 2));
+        QVERIFY(refused({"--host-cache-bytes", "-1"}, 2));
+        QVERIFY(refused({"--host-cache-bytes", "1"}, 1));
+        QVERIFY(refused({"--host-cache-bytes", "1000000000000000"}, 1));
+        const Outcome bench = run(
+            {"bench", "--clock", "virtual", "--preset", "smollm2-135m", "--dry-run", "--host-cache-bytes", "1000000"});
+        QCOMPARE(bench.status, 2);
+        QVERIFY2(bench.err.find("--host-cache-bytes") != std::string::npos, bench.err.c_str());
     }
 
 private:

@@ -190,27 +190,43 @@ private slots:
     }
 
     /// A chat that was pushed out of the pool comes back from the tier, or, where that is slower, is told to be there.
+    void aPrefixComesBackFromTheTierOrTheReceiptSaysWhyNot_data() {
+        QTest::addColumn<QByteArray>("model");
+        QTest::addColumn<QByteArray>("form");
+        QTest::addColumn<bool>("slow");
+        for (const char* model : {"llama-q8_0", "gemma3-q8_0"}) // the second with companions that are still needed
+            for (const char* form : {"f16", "k8v4"})
+                for (const bool slow : {false, true})
+                    QTest::addRow("%s, %s%s", model, form, slow ? ", slow" : "")
+                        << QByteArray(model) << QByteArray(form) << slow;
+    }
     void aPrefixComesBackFromTheTierOrTheReceiptSaysWhyNot() {
+        QFETCH(QByteArray, model);
+        QFETCH(QByteArray, form);
+        QFETCH(bool, slow);
         const auto prompt = exactnessPrompts(320, 300).back();
-        for (const bool slow : {false, true}) {
-            EngineHarness harness;
-            if (slow)
-                harness.makeBackend = wrapped<SlowMoves>();
-            harness.load(tight(configOf("llama-q8_0"), kHostBytes));
-            const api::Answer first = harness.run(EngineHarness::request(1, api::TokenPrompt{prompt}, 4));
-            std::vector<TokenId> other(300, 9);
-            harness.run(EngineHarness::request(2, api::TokenPrompt{other}, 4));
-            const api::Answer again = harness.run(EngineHarness::request(3, api::TokenPrompt{prompt}, 4));
-            QVERIFY(again.tokenIds == first.tokenIds);
-            if (slow) {
-                QCOMPARE(again.cache.missReason, api::MissReason::CheaperToCompute);
-                QCOMPARE(again.cache.loadedBlocks, 0);
-                QVERIFY(harness.engine->stats().hostDeclinedBlocks > 0);
-            } else {
-                QVERIFY(again.cache.loadedBlocks > 0);
-                QCOMPARE(again.cache.reusedTokens, std::int64_t((prompt.size() - 1) / 16 * 16));
-                QCOMPARE(again.cache.missReason, api::MissReason::None);
-            }
+        EngineHarness harness;
+        if (slow)
+            harness.makeBackend = wrapped<SlowMoves>();
+        harness.load(tight(configOf(model.constData(), form.constData()), kHostBytes));
+        const auto request = [&](std::int64_t id, const std::vector<TokenId>& tokens) {
+            api::Request r = EngineHarness::request(id, api::TokenPrompt{tokens}, 4);
+            r.sampling.logprobs = 3;
+            r.sampling.ignoreEos = true;
+            return r;
+        };
+        const api::Answer first = harness.run(request(1, prompt));
+        harness.run(request(2, std::vector<TokenId>(300, 9)));
+        const api::Answer again = harness.run(request(3, prompt));
+        QCOMPARE(firstDifference(first, again), std::string());
+        if (slow) {
+            QCOMPARE(again.cache.missReason, api::MissReason::CheaperToCompute);
+            QCOMPARE(again.cache.loadedBlocks, 0);
+            QVERIFY(harness.engine->stats().hostDeclinedBlocks > 0);
+        } else {
+            QVERIFY(again.cache.loadedBlocks > 0);
+            QCOMPARE(again.cache.reusedTokens, std::int64_t((prompt.size() - 1) / 16 * 16));
+            QCOMPARE(again.cache.missReason, api::MissReason::None);
         }
     }
 

@@ -268,6 +268,28 @@ private slots:
         QCOMPARE(parts.bytes[MemoryParts::KvInUse], std::uint64_t(1000) * 360 * 1024);
         QVERIFY(std::abs(double(parts.sum()) - double(parts.total)) <= 0.02 * double(parts.total));
     }
+    /// Blocks of a window group and tails are of the pool too; the host tier is a part of its own.
+    void memoryBesideTheBlocksIsCounted() {
+        metrics::StepSample sample;
+        sample.presence = metrics::kHasEngineMemory;
+        sample.bytesPerBlock = 4096;
+        sample.blocksByState[std::size_t(kv::BlockState::Active)] = 10;
+        sample.blocksByState[std::size_t(kv::BlockState::Empty)] = 20;
+        sample.windowUsedBytes = 5 * kMiB;
+        sample.windowCachedBytes = 2 * kMiB;
+        sample.windowBytes = 9 * kMiB;
+        sample.tailUsedBytes = 1 * kMiB;
+        sample.tailBytes = 4 * kMiB;
+        sample.hostBytes = 64 * kMiB;
+        sample.poolBytes = 30 * 4096 + 13 * kMiB;
+        const CurveSample kept = CurveSample::from(sample);
+        const MemoryParts parts = memoryParts(&kept, nullptr);
+        QCOMPARE(parts.pool(), sample.poolBytes);
+        QCOMPARE(parts.bytes[MemoryParts::KvInUse], 10 * 4096 + 6 * kMiB);
+        QCOMPARE(parts.bytes[MemoryParts::KvCached], 2 * kMiB);
+        QCOMPARE(parts.bytes[MemoryParts::HostTier], 64 * kMiB);
+        QCOMPARE(parts.sum(), sample.poolBytes + sample.hostBytes);
+    }
     void memoryOfThisComputer() {
         // The real figures, read one after the other as the probe does.
         metrics::MemorySample host;

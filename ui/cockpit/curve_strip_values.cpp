@@ -118,6 +118,9 @@ std::vector<CurveValue> StripPainter::values(Strip strip, int column) const {
             {Mark::Area, m_theme.memoryActivations, Words::tr("activations"), {}, engine(n[MemoryParts::Activations])},
             {Mark::Outline, m_theme.stateEmpty, Words::tr("KV empty"), {}, engine(n[MemoryParts::KvEmpty])},
             {Mark::Area, m_theme.memoryOther, Words::tr("other"), {}, parts.hasHost ? formatGib(parts.other()) : none}};
+        if (n[MemoryParts::HostTier] > 0)
+            out.push_back(
+                {Mark::Area, m_theme.memoryKv, Words::tr("host cache"), {}, engine(n[MemoryParts::HostTier])});
         break;
     }
     case Strip::Rates: {

@@ -328,6 +328,7 @@ void StripPainter::memory(QPainter& painter, const QRect& rect, double ratio) co
                            over(m_theme.stateActive, m_theme.well, kStackAlpha),
                            over(m_theme.stateCachedRing, m_theme.well, kCachedAlpha),
                            over(m_theme.stateEmpty, m_theme.well, kStackAlpha),
+                           over(m_theme.memoryKv, m_theme.well, kCachedAlpha),
                            over(m_theme.memoryActivations, m_theme.well, kStackAlpha),
                            over(m_theme.memoryOther, m_theme.well, kStackAlpha)};
     for (int x = 0; x < m_window.columns(); ++x) {
@@ -336,10 +337,13 @@ void StripPainter::memory(QPainter& painter, const QRect& rect, double ratio) co
             continue;
         const MemoryParts parts = b->memory();
         const auto of = [&](double bytes) { return bytes / m_scales.memoryTop; };
-        const double heights[] = {
-            of(double(parts.bytes[MemoryParts::Weights])),     of(double(parts.bytes[MemoryParts::KvInUse])),
-            of(double(parts.bytes[MemoryParts::KvCached])),    of(double(parts.bytes[MemoryParts::KvEmpty])),
-            of(double(parts.bytes[MemoryParts::Activations])), of(double(parts.other()))};
+        const double heights[] = {of(double(parts.bytes[MemoryParts::Weights])),
+                                  of(double(parts.bytes[MemoryParts::KvInUse])),
+                                  of(double(parts.bytes[MemoryParts::KvCached])),
+                                  of(double(parts.bytes[MemoryParts::KvEmpty])),
+                                  of(double(parts.bytes[MemoryParts::HostTier])),
+                                  of(double(parts.bytes[MemoryParts::Activations])),
+                                  of(double(parts.other()))};
         stack.column(x, heights, colors);
     }
     stack.draw(painter, rect.topLeft());

@@ -19,6 +19,12 @@ constexpr int kSwatch = 8;
 constexpr int kSwatchGap = 5;
 constexpr int kLabelGap = 14;
 constexpr int kHostNewsMs = 1000;
+/// Like the pool, from farther away.
+QColor hostColor(const Theme& theme) {
+    QColor color = theme.memoryKv;
+    color.setAlphaF(0.45f);
+    return color;
+}
 } // namespace
 
 MemoryBar::MemoryBar(const Theme& theme, QWidget* parent) : QWidget(parent), m_theme(theme) {
@@ -46,6 +52,7 @@ void MemoryBar::setParts(const MemoryParts& parts) {
     // What the rest of the machine takes changes all the time: it is news once a second, our own parts at once.
     const bool sameEngine = parts.hasEngine == m_parts.hasEngine && parts.hasHost == m_parts.hasHost &&
                             parts.pool() == m_parts.pool() &&
+                            parts.bytes[MemoryParts::HostTier] == m_parts.bytes[MemoryParts::HostTier] &&
                             parts.bytes[MemoryParts::Weights] == m_parts.bytes[MemoryParts::Weights];
     if (sameEngine && m_sinceNews.isValid() && m_sinceNews.elapsed() < kHostNewsMs)
         return;
@@ -71,6 +78,8 @@ std::vector<MemoryBar::Segment> MemoryBar::segments() const {
     if (m_parts.hasEngine) {
         add(tr("Weights"), m_parts.bytes[MemoryParts::Weights], m_theme.memoryWeights, 3);
         add(tr("KV pool"), m_parts.pool(), m_theme.memoryKv, 0);
+        if (m_parts.bytes[MemoryParts::HostTier] > 0)
+            add(tr("Host cache"), m_parts.bytes[MemoryParts::HostTier], hostColor(m_theme), 2);
         add(tr("Activations"), m_parts.bytes[MemoryParts::Activations], m_theme.memoryActivations, 1);
     }
     if (m_parts.hasHost) {

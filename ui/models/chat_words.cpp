@@ -25,7 +25,8 @@ QString receiptLine(const Receipt& receipt) {
     if (c.newBlocks >= 0) // known when the answer has ended
         parts << tr("%1 new %2").arg(formatNumber(c.newBlocks), c.newBlocks == 1 ? tr("block") : tr("blocks"));
     if (c.loadedBlocks > 0)
-        parts << tr("%1 from main memory").arg(formatNumber(c.loadedBlocks));
+        parts << tr("%1 %2 from main memory")
+                     .arg(formatNumber(c.loadedBlocks), c.loadedBlocks == 1 ? tr("block") : tr("blocks"));
     if (receipt.ttftMs > 0)
         parts << tr("%1 to first token").arg(formatSeconds(receipt.ttftMs / 1000));
     return parts.join(QStringLiteral(" · "));

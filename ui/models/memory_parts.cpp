@@ -27,8 +27,13 @@ MemoryParts memoryParts(const CurveSample* sample, const metrics::MemorySample* 
             const auto part = state == kv::BlockState::Empty    ? MemoryParts::KvEmpty
                               : state == kv::BlockState::Cached ? MemoryParts::KvCached
                                                                 : MemoryParts::KvInUse;
-            out.bytes[part] += sample->blocks[s] * sample->bytesPerBlock;
+            out.bytes[part] += std::uint64_t(sample->blocks[s]) * sample->bytesPerBlock;
         }
+        constexpr std::uint64_t kKiB = 1024;
+        out.bytes[MemoryParts::KvInUse] += sample->besideUsedKiB * kKiB;
+        out.bytes[MemoryParts::KvCached] += sample->besideCachedKiB * kKiB;
+        out.bytes[MemoryParts::KvEmpty] += sample->besideEmptyKiB * kKiB;
+        out.bytes[MemoryParts::HostTier] = sample->hostTierKiB * kKiB;
     }
     if (host && host->totalBytes > 0) {
         out.hasHost = true;

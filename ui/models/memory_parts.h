@@ -9,9 +9,11 @@
 
 namespace kvscope::ui {
 
-/// The memory of the engine's device, part by part, bytes. On a CPU there is no driver's part; it is absent, not 0.
+/// The memory of the engine's device, part by part, bytes: blocks of the window group and tails are in the parts of the
+/// KV pool; the host tier is taken whole when the model is loaded. On a CPU there is no driver's part; it is absent,
+/// not 0.
 struct MemoryParts {
-    enum Part { Weights, KvInUse, KvCached, KvEmpty, Activations, Process, Others, Free, kCount };
+    enum Part { Weights, KvInUse, KvCached, KvEmpty, HostTier, Activations, Process, Others, Free, kCount };
     std::array<std::uint64_t, kCount> bytes{};
     std::uint64_t total = 0;
     bool hasEngine = false; ///< weights, pool and activations are reported

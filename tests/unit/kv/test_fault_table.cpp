@@ -20,6 +20,7 @@ constexpr const char* kKvParts = "unit/kv/test_kv_parts.cpp";
 constexpr const char* kSchedulerFaults = "unit/sched/test_scheduler_faults.cpp";
 constexpr const char* kScheduler = "property/test_scheduler_property.cpp";
 constexpr const char* kCache = "property/test_kv_property.cpp";
+constexpr const char* kHost = "property/test_host_property.cpp";
 
 constexpr Row kRows[] = {
     {"a block shared inside one table is freed twice", kKvFaults, "freeingTwiceCannotBeWritten"},
@@ -40,6 +41,7 @@ constexpr Row kRows[] = {
     {"a collision serves another prompt's KV", kKvFaults, "aCollisionCostsTimeNeverContent"},
     {"a collision serves another prompt's KV", kKvFaults, "aCollisionOfTheParentIsNoticed"},
     {"a collision serves another prompt's KV", kCache, "contentIsNeverMixedUpWhenAllKeysCollide"},
+    {"a collision serves another prompt's KV", kHost, "contentIsNeverMixedUpWhenKeysCollide"},
     {"the key lacks KV dtype, adapter or layout", kKvParts, "everyFieldOfTheContextChangesEveryKey"},
     {"the key lacks KV dtype, adapter or layout", kKvCache, "adaptersDoNotShareBlocks"},
     {"two dtypes with equal row size are taken for each other", kKvParts, "everyFieldOfTheContextChangesEveryKey"},
@@ -47,6 +49,9 @@ constexpr Row kRows[] = {
     {"pool exhaustion aborts every running request", kSchedulerFaults, "exhaustionCostsTheYoungestOnly"},
     {"deadlock or livelock", kScheduler, "everyAnswerIsThatOfASoloRunAndEverythingEnds"},
     {"deadlock or livelock", kScheduler, "theSameInExtents"},
+    {"deadlock or livelock", kScheduler, "theSameWithAHostTier"},
+    {"the host cache is not budgeted: killed for memory", "e2e/test_engine_host.cpp",
+     "memoryIsSetAsideBeforeItIsTaken"},
     {"preemption thrash", kSchedulerFaults, "aPreemptedSequenceIsNotPreemptedAgainWithoutProgress"},
     {"never re-admits at 0 % use", kSchedulerFaults, "aPreemptedSequenceThatFillsThePoolComesBackWhenAlone"},
     {"a cache hit changes greedy output", kSchedulerFaults, "aCacheHitDoesNotChangeTheAnswer"},
