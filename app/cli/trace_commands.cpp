@@ -52,6 +52,8 @@ void chooseHost(api::TraceOptions& o, const api::TraceOptions& recorded, const R
             throw UsageError("--host-cache-bytes needs --allocator paged: an extent is never moved.");
         bytes = 0;
     }
+    if (bytes > 0 && o.sinkWindow > 0)
+        throw UsageError("--host-cache-bytes does not go with a log that was recorded with --window-policy sinks.");
     if (bytes > 0 && o.blockBytes == 0)
         throw UsageError("--host-cache-bytes needs a block log that says how large a block is; record a newer one.");
     constexpr std::uint64_t kMostSlots = std::uint64_t(1) << 24;

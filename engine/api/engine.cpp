@@ -242,6 +242,7 @@ void Engine::Impl::cancel(RequestId id) {
 }
 
 void Engine::Impl::collectEnded() {
+    sayPreemptions(); // nothing of a request is told behind its end
     for (const sched::EndedSequence& ended : m_model->scheduler->takeEnded())
         endRequest(ended);
 }

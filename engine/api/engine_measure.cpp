@@ -13,6 +13,13 @@ namespace {
 
 constexpr std::int64_t kWindowStep = 1024; ///< windows are enlarged to a multiple of this
 
+/// Can a pool of this plan hold a sequence of so many tokens? With sinks only what such a sequence keeps.
+bool holds(const EngineConfig& config, const PoolPlan& plan, std::int64_t tokens) {
+    const kv::SinkWindow sight{config.sinks, config.window, config.blockSize};
+    return plan.budget.tokens >= tokens ||
+           (config.windowPolicy == kv::WindowPolicy::Sinks && sight.mostHeld(1) <= plan.budget.numBlocks);
+}
+
 std::int64_t roundUp(std::int64_t value, std::int64_t step) {
     return (value + step - 1) / step * step;
 }
@@ -100,8 +107,7 @@ void Engine::Impl::planLarger(const Request& request, MeasuredEvent& out) const 
             }
             question.availableBytes = unloadFirst ? alone : beside;
             const auto plan = planPool(config, question);
-            const bool givesBack = config.windowPolicy == kv::WindowPolicy::Sinks; // the pool need not hold it whole
-            if (!plan || (!givesBack && plan->budget.tokens < larger.maxModelLen))
+            if (!plan || !holds(config, *plan, larger.maxModelLen))
                 continue;
             larger.numBlocks = ownRule ? m_config.numBlocks : config.numBlocks;
             larger.poolBytes = plan->budget.bytes;

@@ -94,7 +94,6 @@ Engine::StepResult Engine::Impl::run(const sched::StepPlan& plan) {
     for (TokensEvent& piece : m_pieces)
         say(piece);
     watchPeak();
-    sayPreemptions();
     collectEnded();
     m_times.totalPostprocess += now() - drawn;
     return StepResult::Ran;
@@ -126,13 +125,16 @@ void Engine::Impl::tellRates() {
     rates.nanosPerByteLoaded = m_model->mover->nanosPerByteLoaded();
     const kv::CostRates& told = m_model->cache->costRates();
     const auto moved = [](double now, double before) { return std::fabs(now - before) > kRateStep * before; };
-    if (moved(rates.nanosPerToken, told.nanosPerToken) || moved(rates.nanosPerByteStored, told.nanosPerByteStored) ||
+    if (moved(rates.nanosPerToken, told.nanosPerToken) ||
+        moved(rates.nanosPerTokenAndPosition, told.nanosPerTokenAndPosition) ||
+        moved(rates.nanosPerByteStored, told.nanosPerByteStored) ||
         moved(rates.nanosPerByteLoaded, told.nanosPerByteLoaded))
         m_model->scheduler->setCostRates(rates);
 }
 
 void Engine::Impl::learnReading(const sched::StepPlan& plan, Nanos took) {
-    if (!m_model->mover || plan.tokens < std::min(kLeastToLearn, m_model->stepCapacity))
+    // What answers cost says nothing of reading.
+    if (!m_model->mover || readTokens(plan) < std::min<std::int64_t>(kLeastToLearn, m_model->stepCapacity))
         return;
     double positions = 0;
     for (const sched::StepItem& item : plan.items)

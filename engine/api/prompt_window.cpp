@@ -17,6 +17,21 @@ CutMessage::Side sideOf(const DialogMessage& message) {
                                          : CutMessage::Side::Tool;
 }
 
+/// Tokens of system messages that lie in the range of another message: some templates print them in the first turn of
+/// the user. They stay when that turn is left out, so they are not its own.
+std::int64_t systemWithin(const DialogPrompt& dialog, const EncodedPrompt& prompt, std::size_t message) {
+    if (sideOf(dialog.messages[message]) == CutMessage::Side::System)
+        return 0;
+    const auto& [begin, end] = prompt.messageRanges[message];
+    std::int64_t tokens = 0;
+    for (std::size_t i = 0; i < dialog.messages.size(); ++i)
+        if (sideOf(dialog.messages[i]) == CutMessage::Side::System) {
+            const auto& [from, to] = prompt.messageRanges[i];
+            tokens += std::max<std::int64_t>(0, std::min(end, to) - std::max(begin, from));
+        }
+    return tokens;
+}
+
 } // namespace
 
 /// What the messages take is measured in the rendering of all of them. Some templates render the rest a little longer
@@ -29,7 +44,7 @@ Result<EncodedPrompt> PromptEncoder::encodeWithin(const DialogPrompt& dialog, co
     std::vector<CutMessage> messages;
     for (std::size_t i = 0; i < dialog.messages.size(); ++i) {
         const auto& [begin, end] = whole->messageRanges[i];
-        messages.push_back({sideOf(dialog.messages[i]), end - begin});
+        messages.push_back({sideOf(dialog.messages[i]), end - begin - systemWithin(dialog, *whole, i)});
     }
     const std::int64_t said = std::accumulate(messages.begin(), messages.end(), std::int64_t(0),
                                               [](std::int64_t sum, const CutMessage& m) { return sum + m.tokens; });

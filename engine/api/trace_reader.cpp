@@ -69,6 +69,8 @@ TraceOptions readOptions(const json& o) {
     out.longPrefillThreshold = number(o, "long_prefill_token_threshold", 0, kMost);
     out.maxLongPartialPrefills = number(o, "max_long_partial_prefills", 1, kMost);
     out.tokenBudget = number(o, "token_budget", 1, kMost);
+    if (out.sinkWindow > 0 && (out.window > 0 || out.allocator != kv::AllocatorKind::Paged))
+        throw Wrong("sink_window goes with neither a window group nor extents");
     if (!o.contains("host_slots")) // before version 1.2
         return out;
     out.hostSlots = number(o, "host_slots", 0, kMost / 64);
@@ -76,6 +78,8 @@ TraceOptions readOptions(const json& o) {
                                       {"window_block_bytes", &out.windowBlockBytes},
                                       {"tail_bytes", &out.tailBytes}})
         *bytes = number<std::uint64_t>(o, name, 0, std::uint64_t(1) << 40);
+    if (out.hostSlots > 0 && (out.sinkWindow > 0 || out.allocator != kv::AllocatorKind::Paged))
+        throw Wrong("host_slots goes with neither sink_window nor extents");
     if (out.hostSlots > 0 && out.blockBytes == 0)
         throw Wrong("block_bytes is 0 although there is a host tier");
     return out;

@@ -203,7 +203,11 @@ public:
     /// Null = there is none.
     const HostTier* host() const { return m_host ? &*m_host : nullptr; }
     /// From now on; before it is told anything, loading is taken to be cheaper than computing.
-    void setCostRates(const CostRates& rates) { m_rates = rates; }
+    void setCostRates(const CostRates& rates) {
+        m_rates = rates;
+        ++m_ratesVersion;
+    }
+    std::uint64_t ratesVersion() const { return m_ratesVersion; } ///< moves with every call of it
     const CostRates& costRates() const { return m_rates; }
     SwapEstimate estimateSwap(const BlockTable& table) const;
     /// Copies all that the table has computed to the host tier and holds it there; the table stays. Empty: there was no
@@ -411,6 +415,7 @@ private:
     Match m_match;                          ///< scratch of admit
     std::optional<HostTier> m_host;
     CostRates m_rates;
+    std::uint64_t m_ratesVersion = 0;
     std::uint64_t m_nextSerial = 1;
     CacheCounters m_counters;
     CacheObserver* m_observer = nullptr;

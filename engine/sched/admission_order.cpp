@@ -31,7 +31,7 @@ AdmissionOrder::AdmissionOrder(const kv::KvCache& cache, SchedulingPolicy policy
 
 /// Moves whenever a lookup may answer differently. Starts at 1, so that 0 is "never asked".
 std::uint64_t AdmissionOrder::cacheVersion() const {
-    return 1 + m_cache.counters().published + m_cache.counters().totalEvictions() +
+    return 1 + m_cache.counters().published + m_cache.counters().totalEvictions() + m_cache.ratesVersion() +
            (m_cache.host() != nullptr ? m_cache.host()->version() : 0);
 }
 

@@ -151,8 +151,13 @@ void Scheduler::planChunks(Nanos now) {
     for (Sequence* sequence : m_turn) {
         if (budgetLeft() == 0)
             return;
+        if (sequence->phase == SequencePhase::Waiting)
+            continue;
+        // With sinks, this step's chunks give blocks back: whoever finds no room waits for these.
+        if (m_cache.sight().on() && !m_plan.empty() && roomOf(*sequence) < 1)
+            continue;
         const std::int64_t count = chunkOf(*sequence);
-        if (sequence->phase != SequencePhase::Waiting && makeRoom(*sequence, sequence->computed + count, now))
+        if (makeRoom(*sequence, sequence->computed + count, now))
             addItem(*sequence, count);
     }
 }
@@ -173,10 +178,13 @@ std::int64_t Scheduler::chunkOf(const Sequence& sequence) const {
 std::int64_t Scheduler::withinRoom(const Sequence& sequence, std::int64_t count) const {
     if (!m_cache.sight().on())
         return count;
-    const std::int64_t room =
-        (static_cast<std::int64_t>(sequence.table.blocks().size()) + m_cache.available()) * m_cache.blockSize() -
-        sequence.computed;
-    return std::clamp<std::int64_t>(room, 1, std::min(count, longestChunk()));
+    return std::clamp<std::int64_t>(roomOf(sequence), 1, std::min(count, longestChunk()));
+}
+
+/// Tokens that it can compute without anybody's blocks.
+std::int64_t Scheduler::roomOf(const Sequence& sequence) const {
+    return (static_cast<std::int64_t>(sequence.table.blocks().size()) + m_cache.available()) * m_cache.blockSize() -
+           sequence.computed;
 }
 
 /// Of a sequence that is admitted: with sinks it must fit into the pool beside what it keeps.

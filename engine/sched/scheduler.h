@@ -174,6 +174,7 @@ private:
     bool dropOldestRetained();
     void preempt(Sequence& victim, OwnerId lentTo);
     std::int64_t withinRoom(const Sequence& sequence, std::int64_t count) const;
+    std::int64_t roomOf(const Sequence& sequence) const;
     std::int64_t longestChunk() const;
     void chooseSwap(Sequence& victim);
     void cameBack(Sequence& sequence, const kv::Admission& admission, Nanos loading);

@@ -108,6 +108,42 @@ private slots:
         QVERIFY2(cuts >= 2 && cuts <= 5, qPrintable(QString::number(cuts)));
     }
 
+    /// Where a template prints the system text inside of the first turn, it belongs to that turn only once.
+    void theSystemTextInTheFirstTurnIsCountedOnce() {
+        TinyLlama size;
+        size.context = 4096;
+        GgufWriter writer = tinyLlama(size);
+        writer.text(
+            "tokenizer.chat_template",
+            "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{% set first = messages[0]['content'] + '\\n' %}"
+            "{% set rest = messages[1:] %}{% else %}{% set first = '' %}{% set rest = messages %}{% endif %}"
+            "{% for m in rest %}<{{ m['role'] }}>{% if loop.first %}{{ first }}{% endif %}{{ m['content'] }}"
+            "{{ '\\n' }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}");
+        const std::string path = m_dir.file("system-in-first.gguf");
+        QVERIFY(writer.write(path));
+        api::EngineConfig c = config();
+        c.modelPath = path;
+        EngineHarness harness;
+        harness.load(c);
+        Chat chat;
+        chat.messages[0].content = sentence(0, 300);
+        int cuts = 0;
+        std::int32_t before = 0;
+        for (int turn = 1; turn <= 30; ++turn) {
+            ask(harness, chat, sentence(turn, 60));
+            QVERIFY2(!chat.last.error, chat.last.error ? chat.last.error->message.c_str() : "");
+            QCOMPARE(chat.last.tokenIds.size(), std::size_t(48)); // it had its room
+            const std::int32_t cut = chat.last.cache.cut.messages;
+            if (cut != before) {
+                ++cuts;
+                QVERIFY(chat.last.promptTokenIds.size() + 48 <=
+                        768 + 8); // the headroom, but for how ends are tokenized
+            }
+            before = cut;
+        }
+        QVERIFY2(cuts >= 2 && cuts <= 10, qPrintable(QString::number(cuts)));
+    }
+
     /// Another engine, as after a restart, cuts the same chat at the same place and answers with the same tokens.
     void theCutIsAFunctionOfTheChat() {
         EngineHarness first, second;

@@ -80,9 +80,12 @@ private slots:
         QCOMPARE(model.rowCount(), 0);
     }
     void idleChatsStandBehind() {
-        SequenceModel model(
-            [](OwnerId o) { return o == OwnerId(11) ? QString() : QStringLiteral("Chat %1").arg(o.value()); },
-            [this](OwnerId o) { return m_numbers.numberOf(o); });
+        bool known = true;
+        const auto titleOf = [&](OwnerId o) {
+            return o == OwnerId(11) || (o == OwnerId(7) && !known) ? QString()
+                                                                   : QStringLiteral("Chat %1").arg(o.value());
+        };
+        SequenceModel model(titleOf, [this](OwnerId o) { return m_numbers.numberOf(o); });
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         auto idle = row(-1, 7, api::SequenceState::Idle);
         idle.cachedBlocks = 45;
@@ -111,6 +114,11 @@ private slots:
         QCOMPARE(spy[0][0].toModelIndex().column(), int(SequenceModel::State));
         QCOMPARE(spy[1][0].toModelIndex().column(), int(SequenceModel::Blocks));
         QVERIFY(model.index(1, 1).data(Qt::ToolTipRole).toString().contains(QStringLiteral("evicted")));
+
+        known = false; // the chat is deleted while its row is shown
+        model.setRows({writing, idle});
+        QCOMPARE(model.rowCount(), 1);
+        QCOMPARE(model.idle(), 0);
     }
     void onlyChangedCellsAreSignalled() {
         SequenceModel model = make();

@@ -73,8 +73,11 @@ void SequenceModel::setRows(const std::vector<api::SequenceRow>& rows) {
             return row.request == wanted.request && row.owner == wanted.owner;
         });
     };
+    const auto gone = [&](const api::SequenceRow& row) {
+        return find(rows, row) == rows.end() || (row.state == api::SequenceState::Idle && !isChat(row.owner));
+    };
     for (int i = int(m_rows.size()) - 1; i >= 0; --i)
-        if (find(rows, m_rows[std::size_t(i)]) == rows.end()) {
+        if (gone(m_rows[std::size_t(i)])) {
             beginRemoveRows({}, i, i);
             m_rows.erase(m_rows.begin() + i);
             endRemoveRows();

@@ -22,9 +22,11 @@ constexpr Nanos kPerStep = 4000;
 
 struct Rig {
     Rig(int numBlocks, const SchedulerConfig& config, int blockSize = 16)
-        : cache(cacheConfig(numBlocks, blockSize))
+        : Rig(cacheConfig(numBlocks, blockSize), config) {}
+    Rig(const kv::CacheConfig& pool, const SchedulerConfig& config)
+        : cache(pool)
         , scheduler(cache, config)
-        , model(numBlocks, blockSize, 100000) {}
+        , model(pool.numBlocks, pool.blockSize, 100000, 0, pool.sinks, pool.sinkWindow) {}
 
     SequenceId submit(const Tokens& tokens, std::int64_t maxNewTokens = 1) {
         SequenceSpec spec;
@@ -249,6 +251,24 @@ private slots:
         };
         const Nanos without = tail(0), with64 = tail(64);
         QVERIFY2(with64 * 2 <= without, qPrintable(QStringLiteral("%1 and %2").arg(with64).arg(without)));
+    }
+
+    /// With sinks one long chunk may take all that is free; the other reader waits a step instead of losing its place.
+    void readersWithSinksDoNotPreemptOneAnother() {
+        kv::CacheConfig pool = cacheConfig(60, 16);
+        pool.sinks = 4;
+        pool.sinkWindow = 256;
+        SchedulerConfig config = with(SchedulingPolicy::Fcfs, 512, 16);
+        config.longPrefillThreshold = 64;
+        config.maxLongPartialPrefills = 2;
+        Rig rig(pool, config);
+        rig.submit(tokenRange(100000, 8), 12); // beside which the others read 64 tokens a step
+        rig.submit(tokenRange(1, 3000));
+        rig.submit(tokenRange(50000, 3000));
+        rig.drain();
+        QVERIFY(rig.largestChunk[2] > 200 || rig.largestChunk[3] > 200);
+        QCOMPARE(rig.scheduler.counters().preemptions, std::uint64_t(0));
+        QCOMPARE(rig.scheduler.counters().finished, std::uint64_t(3));
     }
 };
 
