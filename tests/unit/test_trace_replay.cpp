@@ -53,7 +53,7 @@ public:
         m_cache = std::make_unique<kv::KvCache>(cache);
         m_host->watch(*m_cache);
         m_scheduler = std::make_unique<sched::Scheduler>(*m_cache, config);
-        m_model = std::make_unique<SimulatedModel>(cache.numBlocks, cache.blockSize, 4096, 0, m_host.get());
+        m_model = std::make_unique<SimulatedModel>(cache.numBlocks, cache.blockSize, 4096, 0, 0, 0, m_host.get());
         auto log = BlockLog::create(path, "test");
         require(log);
         m_log = std::move(*log);
