@@ -62,15 +62,22 @@ Error backendError(const kernels::BackendError& error) {
     return {error.outOfMemory ? ErrorCode::OutOfMemory : ErrorCode::Unsupported, error.message};
 }
 
-exec::StepCapacity stepCapacity(const EngineConfig& config, const PoolPlan& plan) {
+constexpr std::int64_t kMostTableEntries = std::int64_t(1) << 26; // ids of 4 bytes, kept beside the pool
+
+Result<exec::StepCapacity> stepCapacity(const EngineConfig& config, const PoolPlan& plan) {
     exec::StepCapacity capacity;
     capacity.maxTokens = stepTokens(config);
     capacity.maxSequences = config.maxSequences;
     capacity.maxLogitRows = std::max(config.maxSequences, kLeastLogitRows);
     const bool givesBack = config.windowPolicy == kv::WindowPolicy::Sinks; // sequences may outgrow the pool
     const std::int64_t longest = givesBack ? plan.maxModelLen : std::min(plan.maxModelLen, plan.budget.tokens);
-    capacity.maxTableEntries =
-        config.maxSequences * static_cast<std::int32_t>((longest + config.blockSize - 1) / config.blockSize);
+    const std::int64_t entries = config.maxSequences * ((longest + config.blockSize - 1) / config.blockSize);
+    if (entries > kMostTableEntries)
+        return fail(ErrorCode::InvalidArgument, "--max-num-seqs " + std::to_string(config.maxSequences) +
+                                                    " sequences of " + std::to_string(longest) +
+                                                    " tokens need too large block tables: give a smaller "
+                                                    "--max-model-len or --max-num-seqs, or a larger --block-size.");
+    capacity.maxTableEntries = static_cast<std::int32_t>(entries);
     return capacity;
 }
 
@@ -212,8 +219,10 @@ private:
             return tl::unexpected(backendError(made.error));
         if (auto ok = makeHost(*layout); !ok)
             return ok;
-        const exec::StepCapacity capacity = stepCapacity(m_out->config, m_plan);
-        auto program = exec::buildProgram(m_config, m_weights, capacity);
+        const auto capacity = stepCapacity(m_out->config, m_plan);
+        if (!capacity)
+            return tl::unexpected(capacity.error());
+        auto program = exec::buildProgram(m_config, m_weights, *capacity);
         if (!program)
             return tl::unexpected(program.error());
         if (sinks())
@@ -222,8 +231,8 @@ private:
         const auto set = m_out->backend->setProgram(*program);
         if (!set)
             return tl::unexpected(backendError(set.error));
-        m_out->stepCapacity = capacity.maxTokens;
-        m_out->scoreCapacity = std::min(capacity.maxTokens, capacity.maxLogitRows);
+        m_out->stepCapacity = capacity->maxTokens;
+        m_out->scoreCapacity = std::min(capacity->maxTokens, capacity->maxLogitRows);
         m_out->runner = std::make_unique<exec::ModelRunner>(*m_out->backend, *program, m_out->config.blockSize);
         m_ropeHash = ropeHash(*program);
         m_out->vocab = m_config.vocab;
