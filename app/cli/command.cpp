@@ -23,6 +23,9 @@ struct Separator {
 };
 constexpr Separator kSeparators[] = {{"\xC2\x85", "\\u0085"}, {"\xE2\x80\xA8", "\\u2028"}, {"\xE2\x80\xA9", "\\u2029"}};
 
+constexpr std::size_t kReadBytes = 1 << 16;
+constexpr std::size_t kMostTextBytes = std::size_t(256) << 20; // devices such as /dev/zero never end
+
 /// Lower-case hexadecimal digits of the bytes.
 std::string hex(std::string_view bytes) {
     static constexpr char kDigits[] = "0123456789abcdef";
@@ -43,15 +46,23 @@ std::string outputFailed() {
 }
 
 std::string readTextFile(const std::string& path) {
-    if (path == "-")
-        return {std::istreambuf_iterator<char>(std::cin), {}};
-    std::ifstream in(path, std::ios::binary);
-    try {
-        if (in)
-            return {std::istreambuf_iterator<char>(in), {}};
-    } catch (const std::exception&) { // a folder opens like a file, but throws when it is read
-    }
-    throw CommandError("Cannot read '" + path + "'; check that it is a file and may be read.");
+    const bool standard = path == "-";
+    std::ifstream file;
+    if (!standard)
+        file.open(path, std::ios::binary);
+    std::istream& in = standard ? std::cin : file;
+    std::string text;
+    std::vector<char> piece(kReadBytes);
+    do {
+        in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+        text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
+        if (text.size() > kMostTextBytes)
+            throw CommandError("'" + path + "' is longer than " + std::to_string(kMostTextBytes >> 20) +
+                               " MiB, or has no end; give it in parts.");
+    } while (in);
+    if (in.bad() || !in.eof()) // a folder opens like a file, but fails when it is read
+        throw CommandError("Cannot read '" + path + "'; check that it is a file and may be read.");
+    return text;
 }
 
 std::vector<std::string> readLines(const std::string& path) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "app/cli/export_commands.h"
+#include "app/cli/output_guard.h"
 
 namespace kvscope::cli {
 
@@ -30,6 +31,13 @@ bool isUnbuiltVerb(const char* word) {
         if (std::string_view(word) == verb)
             return true;
     return false;
+}
+
+void checkOutputs(const CLI::App& app) {
+    for (const CLI::App* verb : app.get_subcommands()) {
+        refuseOverwriting(*verb);
+        checkOutputs(*verb);
+    }
 }
 
 int runChosen(const std::vector<Verb>& verbs) {
@@ -63,6 +71,7 @@ int runCommandLine(int argc, const char* const* argv) {
     try {
         line = makeCommandLine();
         line->app.parse(argc, argv);
+        checkOutputs(line->app);
         status = runChosen(line->verbs);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() != 0)

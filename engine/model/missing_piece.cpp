@@ -2,7 +2,10 @@
 #include "engine/model/missing_piece.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -18,6 +21,13 @@ struct Piece {
     std::string name;
     std::uint64_t bytes = 0;
 };
+
+/// What begins as a GGUF file does is no continuation of one: another model, or the first piece under another name.
+bool beginsAFile(const fs::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::array<char, 4> magic{};
+    return in.read(magic.data(), magic.size()) && std::string_view(magic.data(), magic.size()) == "GGUF";
+}
 
 /// The other files of the folder, by name: the order in which `split` numbers its pieces.
 std::vector<Piece> filesBeside(const fs::path& opened) {
@@ -39,9 +49,15 @@ std::vector<Piece> filesBeside(const fs::path& opened) {
     return pieces;
 }
 
+bool anyBegins(const std::vector<Piece>& pieces, std::size_t first, std::size_t end, const fs::path& opened) {
+    return std::any_of(pieces.begin() + static_cast<std::ptrdiff_t>(first),
+                       pieces.begin() + static_cast<std::ptrdiff_t>(end),
+                       [&](const Piece& piece) { return beginsAFile(opened.parent_path() / piece.name); });
+}
+
 /// The fewest files that follow one another and have the missing size together; {n, n} if there are none.
-std::pair<std::size_t, std::size_t> fittingRun(const std::vector<Piece>& pieces, std::uint64_t missing,
-                                               std::uint64_t slack) {
+std::pair<std::size_t, std::size_t> fittingRun(const std::vector<Piece>& pieces, const fs::path& opened,
+                                               std::uint64_t missing, std::uint64_t slack) {
     constexpr std::size_t kMostPieces = 64;
     std::pair<std::size_t, std::size_t> best{pieces.size(), pieces.size()};
     std::size_t fewest = kMostPieces + 1;
@@ -53,6 +69,8 @@ std::pair<std::size_t, std::size_t> fittingRun(const std::vector<Piece>& pieces,
                 break;
             if (bytes < missing)
                 continue;
+            if (anyBegins(pieces, first, end + 1, opened))
+                break;
             best = {first, end + 1};
             fewest = end + 1 - first;
             break;
@@ -77,7 +95,7 @@ bool isPlain(const std::string& name) {
 std::string missingPieceAdvice(const std::string& path, std::uint64_t missingBytes, std::uint64_t slack) {
     const fs::path opened(path);
     const std::vector<Piece> pieces = filesBeside(opened);
-    const auto [first, end] = fittingRun(pieces, missingBytes, slack);
+    const auto [first, end] = fittingRun(pieces, opened, missingBytes, slack);
     if (first == end)
         return "Download it again.";
     const std::string half = opened.filename().string();

@@ -48,6 +48,16 @@ private slots:
         QCOMPARE(back.lines().at(0)["text_hex"].get<std::string>(), std::string("61ff"));
     }
 
+    void aFileWithoutAnEndIsRefused() {
+        const Outcome o = run({"tokenize", "--model", kModel, "--text-file", "/dev/zero"});
+        QCOMPARE(o.status, 1);
+        QVERIFY2(o.err.find("has no end") != std::string::npos, o.err.c_str());
+        const Outcome folder = run({"tokenize", "--model", kModel, "--text-file", "/"});
+        QCOMPARE(folder.status, 1);
+        QVERIFY2(folder.err.find("check that it is a file") != std::string::npos, folder.err.c_str());
+        QCOMPARE(run({"tokenize", "--model", kModel, "--text-file", "/dev/null"}).status, 0);
+    }
+
     void everyLineHasItsAnswerWhateverFails() {
         const Outcome tokens = run({"tokenize", "--model", kModel, "--jsonl",
                                     lines("{\"text\": \"a\"}\nnonsense\n{\"text\": 1}\n{\"text\": \"a\", \"x\": 1}\n"

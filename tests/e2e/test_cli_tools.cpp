@@ -2,6 +2,7 @@
 //
 // kvscope-cli generate with what a chat template is given beside texts: tool calls, their results, tools, thinking on
 // and off. What `render` prints of a chat is what `generate` feeds to the model.
+#include <QFile>
 #include <QProcess>
 #include <QTest>
 #include <fstream>
@@ -153,6 +154,42 @@ private slots:
         const Outcome render = run({"render", "--model", m_model, "--chat", m_chat, "--vars",
                                     file("taken.json", R"({"add_generation_prompt": true})")});
         QVERIFY(render.status == 1 && render.err.find("'add_generation_prompt'") != std::string::npos);
+    }
+
+    void whatIsReadIsNeverWritten_data() {
+        QTest::addColumn<QStringList>("options");
+        QTest::addColumn<QString>("kept"); // the file that must stay as it is
+        QTest::addColumn<QString>("named");
+        const QString link = m_dir.file("link.gguf").c_str();
+        QVERIFY(QFile::link(m_model, link));
+        const QString batch = file("batch.jsonl", R"({"prompt": "a", "max_tokens": 1})");
+        const QStringList prompt{"--model", m_model, "--prompt", "a", "--max-tokens", "1"};
+        QTest::newRow("model") << prompt + QStringList{"--stats", m_model} << m_model << "--stats";
+        QTest::newRow("model by a link") << prompt + QStringList{"--log-blocks", link} << m_model << "--log-blocks";
+        QTest::newRow("batch") << QStringList{"--model", m_model, "--batch", batch, "--log-blocks", batch} << batch
+                               << "--log-blocks";
+        const QString fresh = m_dir.file("fresh.json").c_str();
+        QTest::newRow("one for two") << prompt + QStringList{"--stats", fresh, "--log-blocks", fresh} << m_model
+                                     << "--stats";
+    }
+    void whatIsReadIsNeverWritten() {
+        QFETCH(QStringList, options);
+        QFETCH(QString, kept);
+        QFETCH(QString, named);
+        const auto content = [&] {
+            QFile in(kept);
+            return in.open(QIODevice::ReadOnly) ? in.readAll() : QByteArray();
+        };
+        const QByteArray before = content();
+        const Outcome o = run(QStringList{"generate"} + options);
+        QCOMPARE(o.status, 2);
+        QVERIFY2(o.err.find(named.toStdString() + " would overwrite") != std::string::npos, o.err.c_str());
+        QVERIFY(!before.isEmpty() && content() == before);
+    }
+    void devicesMayBeSharedByOutputs() {
+        const Outcome o = run({"generate", "--model", m_model, "--prompt", "a", "--max-tokens", "1", "--stats",
+                               "/dev/null", "--log-blocks", "/dev/null"});
+        QVERIFY2(o.status == 0, o.err.c_str());
     }
 
 private:

@@ -358,6 +358,14 @@ private slots:
         for (const char* part : {"/model.part-b", "/model.part-c", "/model.part-d"})
             std::filesystem::remove(m_dir.path() + part);
 
+        // A file that begins as a model does is no continuation, whatever its size.
+        save(m_dir.path() + "/a-model", whole.substr(0, 40));
+        QVERIFY(GgufFile::open(m_path).error().message.find("Download it again") != std::string::npos);
+        save(m_dir.path() + "/model.part2", whole.substr(whole.size() - 40));
+        QVERIFY(GgufFile::open(m_path).error().message.find("cat 'model.gguf' 'model.part2'") != std::string::npos);
+        for (const char* part : {"/a-model", "/model.part2"})
+            std::filesystem::remove(m_dir.path() + part);
+
         // The name of a file is any bytes: neither a terminal nor a command line gets them as they are.
         for (const std::string name : {"p\x1B[31m\n", "it's"}) {
             save(m_dir.path() + "/" + name, whole.substr(whole.size() - 40));
