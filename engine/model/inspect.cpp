@@ -7,7 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/model/chat_template.h"
 #include "engine/model/tokenizer.h"
+#include "engine/model/vocabulary_gguf.h"
 
 namespace kvscope::model {
 namespace {
@@ -44,18 +46,30 @@ std::optional<std::int64_t> headDimOf(const GgufMetadata& metadata, const std::s
     return *hidden / heads.front();
 }
 
-void addTokenizer(const GgufMetadata& metadata, ModelSummary& summary) {
+void describeTokenizer(const GgufMetadata& metadata, ModelSummary& summary) {
     summary.tokenizer = metadata.string("tokenizer.ggml.model").value_or("");
     summary.preTokenizer = metadata.string("tokenizer.ggml.pre").value_or("");
     if (const GgufValue* tokens = metadata.find("tokenizer.ggml.tokens"); tokens && tokens->isArray())
         summary.vocab = static_cast<std::int64_t>(tokens->count);
     if (const auto text = metadata.string("tokenizer.chat_template"))
         summary.chatTemplate = std::string(*text);
-    else if (summary.runs)
+}
+
+/// Why loading would refuse the vocabulary, in the same words; else what text cannot become tokens for.
+void checkTokenizer(const GgufMetadata& metadata, ModelSummary& summary) {
+    const auto tokenizer = vocabularyFromGguf(metadata).and_then(Tokenizer::create);
+    summary.runs = tokenizer.has_value();
+    if (!tokenizer)
+        summary.problems.push_back(tokenizer.error().message);
+    else if (auto encodes = (*tokenizer)->canEncode(); !encodes)
+        summary.problems.push_back(encodes.error().message);
+}
+
+void checkTemplate(ModelSummary& summary) {
+    if (!summary.chatTemplate || summary.chatTemplate->empty())
         summary.problems.push_back("This file has no chat template, so it cannot chat: it only continues plain text.");
-    if (summary.runs)
-        if (auto encodes = Tokenizer::kindEncodes(summary.tokenizer, summary.preTokenizer); !encodes)
-            summary.problems.push_back(encodes.error().message);
+    else if (const auto compiled = ChatTemplate::compile(*summary.chatTemplate); !compiled)
+        summary.problems.push_back(compiled.error().message);
 }
 
 std::map<std::string, TensorTotal> totalsByType(const ModelFile& file) {
@@ -142,7 +156,11 @@ Result<ModelSummary> inspectModel(const std::string& path) {
     summary.runs = config.has_value();
     if (!config)
         summary.problems.push_back(config.error().message);
-    addTokenizer(metadata, summary);
+    describeTokenizer(metadata, summary);
+    if (summary.runs)
+        checkTokenizer(metadata, summary);
+    if (summary.runs)
+        checkTemplate(summary);
     return summary;
 }
 

@@ -20,7 +20,8 @@ struct TensorTotal {
     friend bool operator==(const TensorTotal&, const TensorTotal&) = default;
 };
 
-/// What a file says about itself, read from its header alone (a few milliseconds): for the model picker and `inspect`.
+/// What a file says about itself, read from its header alone, and whether its vocabulary and its chat template can be
+/// used (some tens of milliseconds for 50,000 tokens): for the model picker and `inspect`.
 /// Also filled for architectures and tensor types that are not built, and for vocabularies; absent facts are nullopt.
 struct ModelSummary {
     std::string path;
@@ -42,7 +43,7 @@ struct ModelSummary {
     std::string preTokenizer; ///< tokenizer.ggml.pre, "" = none
     std::optional<std::string> chatTemplate;
     std::vector<std::string> problems; ///< sentences; the first is why it cannot run, if it cannot
-    bool runs = false;                 ///< `readModelConfig` accepts it
+    bool runs = false;                 ///< `readModelConfig` accepts it, and its vocabulary can be built
 };
 
 /// The name under which a mix of types is published, from general.file_type, where the tensors bear it out; else the

@@ -57,16 +57,6 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::create(Vocabulary vocabulary
     return std::shared_ptr<const Tokenizer>(std::move(tokenizer));
 }
 
-Result<void> Tokenizer::kindEncodes(const std::string& model, const std::string& preTokenizer) {
-    if (model == kSentencePieceModel)
-        return {};
-    if (model != kByteLevelModel)
-        return tl::unexpected(unknownKind(model));
-    if (auto kind = findPreTokenizer(preTokenizer); !kind)
-        return tl::unexpected(kind.error());
-    return {};
-}
-
 Result<void> Tokenizer::prepare() {
     const Vocabulary& v = m_vocabulary;
     m_byteLevel = v.model == kByteLevelModel;
@@ -78,8 +68,6 @@ Result<void> Tokenizer::prepare() {
     m_endTokens = endOfGenerationTokens(v);
     if (auto prepared = prepareSpecials(); !prepared)
         m_encodeError = prepared.error();
-    else if (auto encodes = kindEncodes(v.model, v.preTokenizer); !encodes)
-        m_encodeError = encodes.error();
     else if (m_byteLevel)
         prepareByteLevel();
     else
@@ -115,7 +103,12 @@ Result<void> Tokenizer::prepareSpecials() {
 
 void Tokenizer::prepareByteLevel() {
     const Vocabulary& v = m_vocabulary;
-    m_preTokenizer = *findPreTokenizer(v.preTokenizer);
+    const auto kind = findPreTokenizer(v.preTokenizer);
+    if (!kind) {
+        m_encodeError = kind.error();
+        return;
+    }
+    m_preTokenizer = *kind;
     // Merging must never give a control token: that would let users write one.
     std::vector<std::string> ordinary(v.size());
     for (std::size_t id = 0; id < v.size(); ++id)

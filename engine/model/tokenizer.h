@@ -55,8 +55,6 @@ public:
     ///
     /// An EOS that the file asks for (Vocabulary::addEos) is not appended: every text here is one to be continued.
     Result<Encoding> encode(std::string_view text, const EncodeOptions& options = {}) const;
-    /// Whether text can be encoded with this kind (tokenizer.ggml.model and .pre), found without reading a vocabulary.
-    static Result<void> kindEncodes(const std::string& model, const std::string& preTokenizer);
     /// Why `encode` cannot work, if it cannot.
     Result<void> canEncode() const;
 

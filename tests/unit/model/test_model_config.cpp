@@ -10,6 +10,8 @@
 
 #include "engine/model/inspect.h"
 #include "engine/model/model_config.h"
+#include "engine/model/tokenizer.h"
+#include "engine/model/vocabulary_gguf.h"
 #include "tests/support/default_model.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tiny_llama.h"
@@ -381,6 +383,52 @@ private slots:
         QVERIFY(json["kv_bytes_per_token"].empty());
         QVERIFY(json["tensors"].empty());
         QVERIFY(json["problems"][0].get<std::string>().find("holds only a vocabulary") != std::string::npos);
+    }
+
+    void inspectSaysWhatLoadingSaysOfTheTokenizer_data() {
+        QTest::addColumn<QString>("flaw");
+        QTest::addColumn<bool>("runs");
+        QTest::addColumn<QString>("part");
+        QTest::newRow("bos") << "bos" << false << "tokenizer.ggml.bos_token_id is 99999, outside the vocabulary";
+        QTest::newRow("merges") << "merges" << false << "tokenizer.ggml.merges is missing";
+        QTest::newRow("tokens") << "tokens" << false << "tokenizer.ggml.tokens is missing";
+        QTest::newRow("kind") << "kind" << false << "The tokenizer kind \"odd\"";
+        QTest::newRow("splitting") << "splitting" << true << "odd"; // runs from ids
+        QTest::newRow("template") << "template" << true << "The chat template cannot be used: line 2: ";
+        QTest::newRow("no template") << "no template" << true << "no chat template";
+        QTest::newRow("empty template") << "empty template" << true << "no chat template";
+    }
+    void inspectSaysWhatLoadingSaysOfTheTokenizer() {
+        QFETCH(QString, flaw);
+        QFETCH(bool, runs);
+        QFETCH(QString, part);
+        GgufWriter writer = test::tinyLlama();
+        writer.u32("llama.vocab_size", 288); // known without the tokens
+        if (flaw == "bos")
+            writer.u32("tokenizer.ggml.bos_token_id", 99'999);
+        else if (flaw == "kind")
+            writer.text("tokenizer.ggml.model", "odd");
+        else if (flaw == "splitting")
+            writer.text("tokenizer.ggml.pre", "odd");
+        else if (flaw.endsWith("template"))
+            writer.text("tokenizer.chat_template", flaw == "template" ? "a\n{% if %}" : "");
+        else
+            writer.without("tokenizer.ggml." + flaw.toStdString());
+        if (flaw == "no template")
+            writer.without("tokenizer.chat_template");
+        QVERIFY(writer.write(m_path));
+        const auto summary = inspectModel(m_path);
+        QVERIFY2(summary, summary ? "" : summary.error().message.c_str());
+        QCOMPARE(summary->runs, runs);
+        QCOMPARE(summary->problems.size(), std::size_t(1));
+        const QString problem = QString::fromStdString(summary->problems.front());
+        QVERIFY2(problem.contains(part), qPrintable(problem));
+        if (runs)
+            return;
+        const auto loaded = ModelFile::open(m_path).and_then(
+            [](const ModelFile& file) { return vocabularyFromGguf(file.metadata()).and_then(Tokenizer::create); });
+        QVERIFY(!loaded);
+        QCOMPARE(summary->problems.front(), loaded.error().message);
     }
 
     void inspectOfAHostileNumberStaysFinite() {
