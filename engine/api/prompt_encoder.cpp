@@ -149,10 +149,12 @@ Result<EncodedPrompt> PromptEncoder::encodeMessages(const DialogPrompt& dialog, 
     if (!input)
         return tl::unexpected(input.error());
     auto encoded = (*m_dialogs)->encode(*input);
-    if (!encoded && encoded.error().code == ErrorCode::Template)
+    if (!encoded && model::ChatTemplate::refusesChat(encoded.error()))
         return fail(ErrorCode::Template, "This model's chat template does not take this chat: \"" +
                                              encoded.error().message +
                                              "\" Edit or delete a message, or choose another model.");
+    if (!encoded && encoded.error().code == ErrorCode::Template)
+        return fail(ErrorCode::Template, encoded.error().message + " Choose another template or another model.");
     if (!encoded)
         return tl::unexpected(encoded.error());
     EncodedPrompt out;

@@ -2,7 +2,7 @@
 #include "engine/model/chat_template.h"
 
 #include <new>
-#include <stdexcept>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -13,6 +13,7 @@ namespace kvscope::model {
 
 namespace {
 
+constexpr std::string_view kOwnFailure = "The chat template failed: ";
 constexpr std::size_t kMostReason = 300; ///< characters: names in it are as long as the template likes
 
 } // namespace
@@ -58,12 +59,15 @@ Result<Rendering> ChatTemplate::render(const TemplateInput& input, const jinja::
     } catch (const jinja::Raised& raised) {
         return fail(ErrorCode::Template, raised.what());
     } catch (const jinja::Failure& failure) {
-        return fail(ErrorCode::Template, "The chat template failed: " + forSentence(failure.what(), kMostReason) + ".");
-    } catch (const std::length_error&) {
-        return fail(ErrorCode::Template, "The chat template failed: it makes a text of impossible length.");
+        return fail(ErrorCode::Template, std::string(kOwnFailure) + "line " + std::to_string(failure.line()) + ": " +
+                                             forSentence(failure.what(), kMostReason) + ".");
     } catch (const std::bad_alloc&) {
         return fail(ErrorCode::OutOfMemory, "There is not enough memory to render the chat template.");
     }
+}
+
+bool ChatTemplate::refusesChat(const Error& error) {
+    return error.code == ErrorCode::Template && !error.message.starts_with(kOwnFailure);
 }
 
 std::tm localTimeNow() {

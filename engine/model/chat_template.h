@@ -42,8 +42,11 @@ public:
     /// Error (Template) with line and reason for what is wrong or not supported, found here and not at the first chat.
     static Result<std::shared_ptr<const ChatTemplate>> compile(std::string source);
 
-    /// Error (Template): the message of raise_exception word for word, or a sentence with what failed.
+    /// Error (Template): the message of raise_exception word for word, or a sentence with line and what failed.
     Result<Rendering> render(const TemplateInput& input, const jinja::Limits& limits = {}) const;
+    /// Is this error of `render` the template's own word about the chat (raise_exception)? Otherwise the template
+    /// itself is at fault, and another chat would not help.
+    static bool refusesChat(const Error& error);
 
     const std::string& source() const { return m_source; }
 

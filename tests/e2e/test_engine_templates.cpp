@@ -80,8 +80,20 @@ private slots:
         load(shape);
         const Answer answer = ask({{{"user", "Hi", {}}}});
         QCOMPARE(answer.reason, FinishReason::Error);
-        QVERIFY2(answer.error->message.find("\"Not today\"") != std::string::npos && answer.error->message.size() > 40,
+        QVERIFY2(answer.error->message.find("\"Not today\"") != std::string::npos &&
+                     answer.error->message.find("Edit or delete a message") != std::string::npos,
                  answer.error->message.c_str());
+    }
+
+    void aTemplateAtFaultIsNotBlamedOnTheChat() {
+        test::ScriptedShape shape;
+        shape.chatTemplate = "{{ messages[0].content }}\n\n{{ 1/0 }}";
+        load(shape);
+        const Answer answer = ask({{{"user", "Hi", {}}}});
+        QCOMPARE(answer.reason, FinishReason::Error);
+        QCOMPARE(answer.error->code, ErrorCode::Template);
+        QCOMPARE(answer.error->message, std::string("The chat template failed: line 3: division by zero. Choose "
+                                                    "another template or another model."));
     }
 
     // U11

@@ -38,6 +38,10 @@ Value Evaluator::lookUp(const std::string& name, const ScopePtr& scope) {
 }
 
 Value Evaluator::evaluate(const Expression& e, const ScopePtr& scope) {
+    return inLine(e.line, [&] { return evaluateNode(e, scope); });
+}
+
+Value Evaluator::evaluateNode(const Expression& e, const ScopePtr& scope) {
     const Runtime::Level level(m_runtime);
     m_runtime.step();
     switch (e.kind) {
@@ -217,8 +221,10 @@ Value Evaluator::call(const Expression& e, const ScopePtr& scope, const Value* c
 Value Evaluator::applyFilters(const Expression& chain, Value subject, const ScopePtr& scope) {
     if (chain.operands[0])
         subject = applyFilters(*chain.operands[0], std::move(subject), scope);
-    Arguments given = arguments(chain, scope);
-    return chain.filter(m_runtime, subject, given);
+    return inLine(chain.line, [&] {
+        Arguments given = arguments(chain, scope);
+        return chain.filter(m_runtime, subject, given);
+    });
 }
 
 Value Evaluator::test(const Expression& e, const ScopePtr& scope) {

@@ -42,6 +42,7 @@ public:
     void setItem(NamespaceData& space, const std::string& name, const Value& value);
 
 private:
+    Value evaluateNode(const Expression& e, const ScopePtr& scope);
     Value literalCollection(const Expression& e, const ScopePtr& scope);
     Value logical(const Expression& e, const ScopePtr& scope);
     Value sign(const Expression& e, const ScopePtr& scope);

@@ -65,7 +65,8 @@ void ExpressionParser::measure(Expression& node) const {
 ExpressionPtr ExpressionParser::make(ExpressionKind kind, std::vector<ExpressionPtr> operands) {
     auto node = std::make_unique<Expression>();
     node->kind = kind;
-    node->line = m_tokens.line();
+    // Operators are made when the reader is already behind the last operand, perhaps in another line.
+    node->line = operands.size() > 1 && operands.back() ? operands.back()->line : m_tokens.line();
     node->operands = std::move(operands);
     measure(*node);
     return node;
@@ -207,7 +208,9 @@ ExpressionPtr ExpressionParser::unary(bool withFilters) {
         const ExpressionKind kind = m_tokens.next().text == "-" ? ExpressionKind::Negate : ExpressionKind::Plus;
         std::vector<ExpressionPtr> operand;
         operand.push_back(unary(false));
+        const int line = operand.front()->line;
         node = make(kind, std::move(operand));
+        node->line = line;
     } else {
         node = primary();
     }

@@ -32,8 +32,10 @@ private:
     Flow runAll(const Statements& statements, const ScopePtr& scope, Text& out) {
         const Runtime::Level level(m_runtime);
         for (const Statement& statement : statements) {
-            m_runtime.step();
-            const Flow flow = runOne(statement, scope, out);
+            const Flow flow = inLine(statement.line, [&] {
+                m_runtime.step();
+                return runOne(statement, scope, out);
+            });
             if (flow != Flow::On)
                 return flow;
         }

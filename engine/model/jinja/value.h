@@ -24,7 +24,30 @@ struct Arguments;
 class Failure : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
+
+    /// Line of the template at which it failed; 0 = not known yet.
+    int line() const { return m_line; }
+    /// The innermost place that can name a line is the one that counts.
+    void locate(int line) { m_line = m_line == 0 ? line : m_line; }
+
+private:
+    int m_line = 0;
 };
+
+/// `work()`, which is what stands in this line of the template: its failures get the line.
+template <class Work> auto inLine(int line, Work&& work) {
+    try {
+        return work();
+    } catch (Failure& failure) {
+        failure.locate(line);
+        throw;
+    } catch (const std::length_error&) {
+        Failure failure("it makes a text of impossible length");
+        failure.locate(line);
+        throw failure;
+    }
+}
+
 /// The template itself called raise_exception: the message is for the caller, word for word.
 class Raised : public Failure {
 public:

@@ -234,6 +234,49 @@ private slots:
                  chatTemplate.error().message.c_str());
     }
 
+    void failuresNameTheirLine_data() {
+        QTest::addColumn<QString>("source");
+        QTest::addColumn<QString>("message"); // behind "The chat template failed: "
+        const auto row = [](const char* source, const char* message) { QTest::newRow(source) << source << message; };
+        row("{{ messages | length }}\n\n{{ 1/0 }}", "line 3: division by zero.");
+        row("a\n{{ 'b' +\n nope.x }}\n", "line 3: 'nope' is undefined.");
+        row("a\n{{ 1 /\n 0\n }}", "line 3: division by zero.");
+        row("{% set x = -\n 'a'\n %}", "line 2: bad operand type for unary -: 'str'.");
+        row("a\n{{ 5 |\n join }}", "line 3: 'int' object is not iterable.");
+        row("a\n{% for x in\n 5 %}\n{% endfor %}", "line 2: 'int' object is not iterable.");
+        row("\n{% set a, b = [1] %}", "line 2: cannot unpack 1 value(s) into 2.");
+        row("{% macro f(a) %}\n{{ a / 0 }}\n{% endmacro %}\n{{ f(1) }}", "line 2: division by zero.");
+        row("{% macro f(a) %}\n{% endmacro %}\n{{ f(1,\n2) }}", "line 3: macro 'f' takes not more than 1 argument(s).");
+        row("{% filter upper |\n join(1, 2, 3) %}a{% endfilter %}",
+            "line 2: 'join' takes at most 2 argument(s), not 3.");
+        row("\n{% macro f() %}\n{{ f() }}{% endmacro %}\n{{ f() }}", "line 3: it calls itself too deeply.");
+        row("\n{% for a in range(90000) %}\n{% for b in range(90000) %}{% endfor %}{% endfor %}",
+            "line 3: it does not come to an end (stopped after 2000000 steps).");
+        row("\n\n{{ 'abc' * 9000000 }}", "line 3: it makes a text of more than 8 MiB.");
+    }
+    void failuresNameTheirLine() {
+        QFETCH(QString, source);
+        QFETCH(QString, message);
+        const auto chatTemplate = ChatTemplate::compile(source.toStdString());
+        QVERIFY2(chatTemplate.has_value(), chatTemplate ? "" : chatTemplate.error().message.c_str());
+        TemplateInput input;
+        input.messages = jinja::Value::list({});
+        const auto rendering = (*chatTemplate)->render(input);
+        QVERIFY(!rendering.has_value());
+        QCOMPARE(QString::fromStdString(rendering.error().message), "The chat template failed: " + message);
+        QVERIFY(!ChatTemplate::refusesChat(rendering.error()));
+    }
+
+    void whatATemplateRaisesStandsAlone() {
+        const auto chatTemplate = ChatTemplate::compile("\n{{ raise_exception('Say please.') }}");
+        TemplateInput input;
+        input.messages = jinja::Value::list({});
+        const auto rendering = (*chatTemplate)->render(input);
+        QVERIFY(!rendering.has_value());
+        QCOMPARE(rendering.error().message, std::string("Say please."));
+        QVERIFY(ChatTemplate::refusesChat(rendering.error()));
+    }
+
     void nothingRunsAway_data() {
         QTest::addColumn<QString>("source");
         const auto row = [](const char* name, const std::string& source) {
