@@ -17,17 +17,27 @@ Error waitsForNothing(const std::string& field, const nlohmann::json& id) {
     return {ErrorCode::InvalidArgument, "'" + field + "' names " + id.dump() + ", but no line has this id."};
 }
 
+Error waitsForNoStart(const std::string& field, const nlohmann::json& id) {
+    return {ErrorCode::InvalidArgument,
+            "'" + field + "' names line " + id.dump() + ", which could not start; see its own error."};
+}
+
 } // namespace
 
 void GenerateRunner::add(Result<GenerateLine> line, nlohmann::json id) {
     Line entry;
     if (line) {
         entry.spec = std::move(*line);
-        if (!entry.spec.id.is_null() && !m_lineById.emplace(entry.spec.id.dump(), m_lines.size()).second)
-            entry.error = Error{ErrorCode::InvalidArgument, "Two lines have the id " + entry.spec.id.dump() + "."};
     } else {
         entry.spec.id = std::move(id);
         entry.error = line.error();
+    }
+    if (!entry.spec.id.is_null()) {
+        const auto [named, isNew] = m_lineById.emplace(entry.spec.id.dump(), m_lines.size());
+        if (!isNew && !entry.error && m_lines[named->second].error) // the other one was refused: this one is meant
+            named->second = m_lines.size();
+        else if (!isNew && !entry.error)
+            entry.error = Error{ErrorCode::InvalidArgument, "Two lines have the id " + entry.spec.id.dump() + "."};
     }
     m_lines.push_back(std::move(entry));
 }
@@ -61,6 +71,8 @@ void GenerateRunner::onEvent(const api::Event& event) {
     } else if (const auto* finished = std::get_if<api::FinishedEvent>(&event)) {
         Job& job = m_jobs[static_cast<std::size_t>(finished->answer.id.value())];
         job.state = Job::State::Ended;
+        // The engine keeps nothing of a request that it refused: it has not even a prompt.
+        job.refused = finished->answer.reason == api::FinishReason::Error && finished->answer.promptTokenIds.empty();
         job.answer = finished->answer;
         ++m_lines[job.line].ended;
     }
@@ -107,6 +119,8 @@ bool GenerateRunner::startRepetition(api::Engine& engine, std::size_t index) {
     for (const auto& other : {line.after, line.forkOf})
         if (other && !m_lines[*other].over())
             return false;
+    if (line.error = whyNotAfter(line); line.error)
+        return true;
     const std::size_t first = m_jobs.size();
     for (std::size_t sample = 0; sample < line.samples(); ++sample) {
         line.jobs.push_back(m_jobs.size());
@@ -117,6 +131,16 @@ bool GenerateRunner::startRepetition(api::Engine& engine, std::size_t index) {
     }
     start(engine, first);
     return true;
+}
+
+/// Why a line cannot start although what it waits for is over. A line that the engine refused has ended, too; but there
+/// is nothing to fork from.
+std::optional<Error> GenerateRunner::whyNotAfter(const Line& line) const {
+    if (line.after && m_lines[*line.after].error)
+        return waitsForNoStart("after", line.spec.after);
+    if (line.forkOf && (m_lines[*line.forkOf].error || m_jobs[m_lines[*line.forkOf].jobs.front()].refused))
+        return waitsForNoStart("fork_of", line.spec.forkOf);
+    return std::nullopt;
 }
 
 /// Samples start when the first one has its prompt in the cache, so that the others find it there.
@@ -136,7 +160,7 @@ bool GenerateRunner::startSamples(api::Engine& engine, Line& line) {
 }
 
 bool GenerateRunner::everythingStarted(const Line& line) const {
-    return line.jobs.size() == line.runs() && m_jobs[line.jobs.back()].state != Job::State::Pending;
+    return line.error || (line.jobs.size() == line.runs() && m_jobs[line.jobs.back()].state != Job::State::Pending);
 }
 
 void GenerateRunner::start(api::Engine& engine, std::size_t index) {
@@ -151,10 +175,8 @@ void GenerateRunner::start(api::Engine& engine, std::size_t index) {
     request.pinPrompt = line.spec.pin;
     request.prompt = line.spec.prompt;
     if (line.forkOf) {
-        const Line& parent = m_lines[*line.forkOf];
         api::ForkPrompt fork;
-        // A line that never ran has no job; the engine then says that there is nothing to fork from.
-        fork.of = parent.jobs.empty() ? RequestId() : requestOf(parent.jobs.front());
+        fork.of = requestOf(m_lines[*line.forkOf].jobs.front());
         fork.at = line.spec.forkAt;
         if (const auto* ids = std::get_if<api::TokenPrompt>(&line.spec.prompt))
             fork.then = *ids;

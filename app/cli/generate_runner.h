@@ -46,6 +46,7 @@ private:
         std::size_t line = 0;
         std::int32_t sample = 0;
         enum class State { Pending, Running, Ended } state = State::Pending;
+        bool refused = false; ///< by the engine, before it had a prompt
         std::int64_t generated = 0;
         std::optional<api::Answer> answer; ///< from its end until it is given out
     };
@@ -68,6 +69,7 @@ private:
     void resolveReferences();
     bool startReady(api::Engine& engine);
     bool startRepetition(api::Engine& engine, std::size_t index);
+    std::optional<Error> whyNotAfter(const Line& line) const;
     bool startSamples(api::Engine& engine, Line& line);
     bool everythingStarted(const Line& line) const;
     void start(api::Engine& engine, std::size_t index);
@@ -82,7 +84,7 @@ private:
     OnText m_onText;
     std::vector<Line> m_lines;
     std::deque<Job> m_jobs;
-    std::map<std::string, std::size_t> m_lineById; ///< by JSON text of the id: "1" and 1 differ
+    std::map<std::string, std::size_t> m_lineById; ///< by JSON text of the id: "1" and 1 differ; refused ones too
     std::vector<std::size_t> m_open;               ///< lines that have something left to start, in input order
     std::vector<std::size_t> m_cancellable;        ///< running jobs of lines with `cancel_after`
     std::size_t m_nextLine = 0;                    ///< to be given out

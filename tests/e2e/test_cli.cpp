@@ -192,6 +192,27 @@ nonsense
         QVERIFY(!answers[7].contains("error"));
     }
 
+    void whatWaitsForARefusedLineSaysSo() {
+        const auto answers = batch(R"({"id": "next", "prompt": "x", "after": "ab"}
+{"id": "bad", "prompt": "x", "foo": 1}
+{"id": "ab", "prompt": "x", "after": "bad"}
+{"id": "value", "prompt": "x", "temperature": -1}
+{"id": "fork", "fork_of": "value", "prompt": "y"}
+{"id": "fork of bad", "fork_of": "bad", "prompt": "y", "repeat": 2}
+{"id": "twice", "prompt": "x", "foo": 1}
+{"id": "twice", "prompt": "Say:", "max_tokens": 1}
+{"id": "good", "prompt": "Say:", "max_tokens": 1, "after": "twice"}
+)");
+        QCOMPARE(answers.size(), std::size_t(9));
+        const auto message = [&](std::size_t line) { return answers[line]["error"]["message"].get<std::string>(); };
+        const std::string end = ", which could not start; see its own error.";
+        QCOMPARE(message(0), "'after' names line \"ab\"" + end);
+        QCOMPARE(message(2), "'after' names line \"bad\"" + end);
+        QCOMPARE(message(4), "'fork_of' names line \"value\"" + end);
+        QCOMPARE(message(5), "'fork_of' names line \"bad\"" + end);
+        QVERIFY(!answers[7].contains("error") && !answers[8].contains("error"));
+    }
+
     void circlesAnswerWhateverTheirLinesAskFor() {
         const auto answers = batch(R"({"id": 1, "prompt": "x", "after": 1, "n": 3}
 {"id": 2, "prompt": "x", "fork_of": 1, "repeat": 4}
