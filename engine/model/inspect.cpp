@@ -111,6 +111,31 @@ nlohmann::json scalarOrList(const std::vector<std::int64_t>& values) {
     return values.size() == 1 ? nlohmann::json(values.front()) : nlohmann::json(values);
 }
 
+ModelSummary summaryOf(const ModelFile& file, const std::string& path) {
+    const GgufMetadata& metadata = file.metadata();
+    ModelSummary summary;
+    summary.path = path;
+    summary.architecture = metadata.string("general.architecture").value_or("");
+    summary.name = metadata.string("general.name").value_or(std::filesystem::path(path).filename().string());
+    const std::string prefix = summary.architecture + ".";
+    summary.layers = metadata.integer(prefix + "block_count");
+    summary.heads = perLayerNumbers(metadata, prefix + "attention.head_count");
+    summary.kvHeads = perLayerNumbers(metadata, prefix + "attention.head_count_kv");
+    if (summary.kvHeads.empty())
+        summary.kvHeads = summary.heads;
+    summary.headDim = headDimOf(metadata, prefix);
+    summary.contextLength = metadata.integer(prefix + "context_length");
+    summary.vocab = metadata.integer(prefix + "vocab_size");
+    summary.kv = kvShapeFromMetadata(metadata);
+    addTensors(file, summary);
+    const auto config = readModelConfig(file);
+    summary.runs = config.has_value();
+    if (!config)
+        summary.problems.push_back(config.error().message);
+    describeTokenizer(metadata, summary);
+    return summary;
+}
+
 } // namespace
 
 std::string quantizationLabel(const ModelFile& file) {
@@ -133,39 +158,23 @@ std::vector<std::pair<std::string, std::uint64_t>> kvBytesByType(const KvShape& 
 }
 
 Result<ModelSummary> inspectModel(const std::string& path) {
+    return ModelFile::open(path).map([&](const ModelFile& file) { return summaryOf(file, path); });
+}
+
+Result<ModelSummary> inspectModelAndText(const std::string& path) {
     const auto file = ModelFile::open(path);
     if (!file)
         return tl::unexpected(file.error());
-    const GgufMetadata& metadata = file->metadata();
-    ModelSummary summary;
-    summary.path = path;
-    summary.architecture = metadata.string("general.architecture").value_or("");
-    summary.name = metadata.string("general.name").value_or(std::filesystem::path(path).filename().string());
-    const std::string prefix = summary.architecture + ".";
-    summary.layers = metadata.integer(prefix + "block_count");
-    summary.heads = perLayerNumbers(metadata, prefix + "attention.head_count");
-    summary.kvHeads = perLayerNumbers(metadata, prefix + "attention.head_count_kv");
-    if (summary.kvHeads.empty())
-        summary.kvHeads = summary.heads;
-    summary.headDim = headDimOf(metadata, prefix);
-    summary.contextLength = metadata.integer(prefix + "context_length");
-    summary.vocab = metadata.integer(prefix + "vocab_size");
-    summary.kv = kvShapeFromMetadata(metadata);
-    addTensors(*file, summary);
-    const auto config = readModelConfig(*file);
-    summary.runs = config.has_value();
-    if (!config)
-        summary.problems.push_back(config.error().message);
-    describeTokenizer(metadata, summary);
+    ModelSummary summary = summaryOf(*file, path);
     if (summary.runs)
-        checkTokenizer(metadata, summary);
+        checkTokenizer(file->metadata(), summary);
     if (summary.runs)
         checkTemplate(summary);
     return summary;
 }
 
 Result<std::string> inspectJson(const std::string& path) {
-    const auto summary = inspectModel(path);
+    const auto summary = inspectModelAndText(path);
     if (!summary)
         return tl::unexpected(summary.error());
     nlohmann::ordered_json kv = nlohmann::ordered_json::object();

@@ -20,8 +20,7 @@ struct TensorTotal {
     friend bool operator==(const TensorTotal&, const TensorTotal&) = default;
 };
 
-/// What a file says about itself, read from its header alone, and whether its vocabulary and its chat template can be
-/// used (some tens of milliseconds for 50,000 tokens): for the model picker and `inspect`.
+/// What a file says about itself, read from its header alone (a few milliseconds): for the model picker and `inspect`.
 /// Also filled for architectures and tensor types that are not built, and for vocabularies; absent facts are nullopt.
 struct ModelSummary {
     std::string path;
@@ -43,7 +42,7 @@ struct ModelSummary {
     std::string preTokenizer; ///< tokenizer.ggml.pre, "" = none
     std::optional<std::string> chatTemplate;
     std::vector<std::string> problems; ///< sentences; the first is why it cannot run, if it cannot
-    bool runs = false;                 ///< `readModelConfig` accepts it, and its vocabulary can be built
+    bool runs = false; ///< `readModelConfig` accepts it; of `inspectModelAndText`: and its vocabulary can be built
 };
 
 /// The name under which a mix of types is published, from general.file_type, where the tensors bear it out; else the
@@ -52,6 +51,8 @@ std::string quantizationLabel(const ModelFile& file);
 
 /// Errors as ModelFile::open: only a file that is no readable GGUF file at all.
 Result<ModelSummary> inspectModel(const std::string& path);
+/// The same, and whether vocabulary and chat template can be used: takes as long as building the vocabulary.
+Result<ModelSummary> inspectModelAndText(const std::string& path);
 
 /// {"f16": bytes, ...} of the KV types that fit the head size, in a fixed order.
 std::vector<std::pair<std::string, std::uint64_t>> kvBytesByType(const KvShape& shape);

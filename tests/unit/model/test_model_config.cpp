@@ -417,7 +417,7 @@ private slots:
         if (flaw == "no template")
             writer.without("tokenizer.chat_template");
         QVERIFY(writer.write(m_path));
-        const auto summary = inspectModel(m_path);
+        const auto summary = inspectModelAndText(m_path);
         QVERIFY2(summary, summary ? "" : summary.error().message.c_str());
         QCOMPARE(summary->runs, runs);
         QCOMPARE(summary->problems.size(), std::size_t(1));
