@@ -134,7 +134,7 @@ std::vector<std::int32_t> parseIds(const std::string& list, const std::string& o
         at = parsed.ptr + (more ? 1 : 0);
     }
     if (ids.empty())
-        throw UsageError(option + " takes numbers separated by commas, such as 1,2,3.");
+        throw UsageError(option + " is empty; it takes numbers separated by commas, such as 1,2,3.");
     return ids;
 }
 

@@ -63,9 +63,10 @@ std::string readTextFile(const std::string& path);
 std::vector<std::string> readLines(const std::string& path);
 /// Json = nlohmann::json or ordered_json.
 template <class Json> Json readJsonFile(const std::string& path) {
-    Json value = parseJson<Json>(readTextFile(path));
+    const std::string text = readTextFile(path);
+    Json value = parseJson<Json>(text);
     if (value.is_discarded())
-        throw CommandError("'" + path + "' is not valid JSON, or nested too deep.");
+        throw CommandError("'" + path + "' " + jsonFault(text));
     return value;
 }
 

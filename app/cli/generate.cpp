@@ -22,7 +22,7 @@ using nlohmann::json;
 struct Options {
     std::shared_ptr<EngineOptions> engine;
     std::string prompt, promptFile, promptIds, chatFile, variablesFile, batchFile;
-    CLI::Option* promptOption = nullptr;
+    CLI::Option *promptOption = nullptr, *promptIdsOption = nullptr; ///< may be given and empty
     std::vector<std::string> logitBias;
     GenerateLine line; ///< sampling options; defaults of batch lines
     bool asJson = false;
@@ -31,7 +31,7 @@ struct Options {
 void addPromptOptions(CLI::App& app, Options& o) {
     o.promptOption = app.add_option("--prompt", o.prompt, "Raw text (control tokens are not recognised)");
     app.add_option("--prompt-file", o.promptFile, "File with raw text; - = standard input");
-    app.add_option("--prompt-ids", o.promptIds, "Token ids, separated by commas");
+    o.promptIdsOption = app.add_option("--prompt-ids", o.promptIds, "Token ids, separated by commas");
     app.add_option("--chat", o.chatFile, "JSON file with a list of messages, through the model's template");
     app.add_option("--vars", o.variablesFile,
                    "JSON file: an object of further template variables (tools, enable_thinking, ...), for --chat");
@@ -86,7 +86,7 @@ api::DialogPrompt chatPrompt(const Options& o) {
 
 void readPrompts(const Options& o, GenerateRunner& runner) {
     const int given = static_cast<int>(o.promptOption->count() > 0) + static_cast<int>(!o.promptFile.empty()) +
-                      static_cast<int>(!o.promptIds.empty()) + static_cast<int>(!o.chatFile.empty()) +
+                      static_cast<int>(o.promptIdsOption->count() > 0) + static_cast<int>(!o.chatFile.empty()) +
                       static_cast<int>(!o.batchFile.empty());
     if (given != 1)
         throw UsageError("Give exactly one of --prompt, --prompt-file, --prompt-ids, --chat and --batch.");
@@ -96,8 +96,7 @@ void readPrompts(const Options& o, GenerateRunner& runner) {
         for (const std::string& text : readLines(o.batchFile)) {
             const OrderedJson line = parseJson<OrderedJson>(text);
             if (line.is_discarded())
-                runner.add(fail(ErrorCode::InvalidArgument, "This line is not valid JSON, or nested too deep."),
-                           nullptr);
+                runner.add(fail(ErrorCode::InvalidArgument, "This line " + jsonFault(text)), nullptr);
             else
                 runner.add(parseGenerateLine(line, o.line),
                            json(line.is_object() ? line.value("id", OrderedJson()) : OrderedJson()));
@@ -105,7 +104,7 @@ void readPrompts(const Options& o, GenerateRunner& runner) {
         return;
     }
     GenerateLine line = o.line;
-    if (!o.promptIds.empty())
+    if (o.promptIdsOption->count() > 0)
         line.prompt = api::TokenPrompt{parseIds(o.promptIds, "--prompt-ids")};
     else if (!o.chatFile.empty())
         line.prompt = chatPrompt(o);

@@ -17,6 +17,20 @@ template <class Json> Json parseJson(const std::string& text) {
     return jsonNestsTooDeep(text) ? Json(Json::value_t::discarded) : Json::parse(text, nullptr, false);
 }
 
+/// Why a text is not the JSON object that is wanted: the end of a sentence that begins with what holds it.
+inline std::string jsonFault(const std::string& text) {
+    if (jsonNestsTooDeep(text))
+        return "is nested too deep.";
+    try {
+        const auto other = nlohmann::json::parse(text);
+        return std::string("is not a JSON object (its type is ") + other.type_name() + ").";
+    } catch (const nlohmann::json::out_of_range&) {
+        return "holds a number that is too large; give one that a computer's numbers can hold (up to about 1.8e308).";
+    } catch (const nlohmann::json::exception&) {
+        return "is not valid JSON.";
+    }
+}
+
 /// A whole number as it stands in the text: no fraction, no boolean, nothing cut to fit. None: it is something else.
 template <class Json> std::optional<std::int64_t> wholeNumber(const Json& value) {
     if (!value.is_number_integer())

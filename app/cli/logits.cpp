@@ -125,7 +125,7 @@ template <class Number> bool readNumbers(const json& list, std::vector<Number>& 
 Result<Query> parseQuery(const std::string& text) {
     const json line = parseJson<json>(text);
     if (!line.is_object())
-        return fail(ErrorCode::InvalidArgument, "This line is not a JSON object, or nested too deep.");
+        return fail(ErrorCode::InvalidArgument, "This line " + jsonFault(text));
     Query query;
     bool good = true;
     for (const auto& [field, value] : line.items()) {
@@ -150,6 +150,7 @@ Result<Query> parseQuery(const std::string& text) {
 struct Options {
     std::shared_ptr<EngineOptions> engine;
     std::string ids, positions, linesFile;
+    CLI::Option* idsOption = nullptr; ///< may be given and empty
     std::int32_t top = 10;
     bool asJson = false;
 };
@@ -164,7 +165,7 @@ void printReadable(const json& answer) {
 
 int runLogits(const Options& o) {
     const api::EngineConfig config = o.engine->config();
-    if (o.ids.empty() == o.linesFile.empty())
+    if ((o.idsOption->count() > 0) != o.linesFile.empty())
         throw UsageError("Give exactly one of --prompt-ids and --jsonl.");
     if (o.top < 0)
         throw UsageError("--top must be at least 0.");
@@ -218,7 +219,7 @@ Verb addLogits(CLI::App& app) {
     auto options = std::make_shared<Options>();
     Verb verb;
     verb.app = app.add_subcommand("logits", "Show the most likely next tokens after given ones");
-    verb.app->add_option("--prompt-ids", options->ids, "Token ids, separated by commas");
+    options->idsOption = verb.app->add_option("--prompt-ids", options->ids, "Token ids, separated by commas");
     verb.app->add_option("--positions", options->positions, "Positions to show; default: the last");
     verb.app->add_option("--top", options->top, "How many tokens each; 0 = all")->capture_default_str();
     verb.app->add_option("--jsonl", options->linesFile, "JSON lines {ids, top, positions}, one answer line each");

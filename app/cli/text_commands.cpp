@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // tokenize, detokenize, render: what the model sees, without running it.
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <memory>
@@ -49,7 +50,7 @@ public:
     static Result<LineFields> parse(const std::string& line) {
         OrderedJson object = parseJson<OrderedJson>(line);
         if (!object.is_object())
-            return tl::unexpected(wrongLine("This line is not a JSON object, or nested too deep."));
+            return tl::unexpected(wrongLine("This line " + jsonFault(line)));
         return LineFields(std::move(object));
     }
     std::optional<OrderedJson> take(const std::string& name) {
@@ -129,6 +130,13 @@ Result<json> tokenizeLine(const model::Tokenizer& tokenizer, LineFields& fields)
     return tokenize(tokenizer, *bytes, *special, *addBos);
 }
 
+/// The sentence about a flag beside --jsonl, whose lines say it themselves.
+std::string fieldInstead(const std::string& flag) {
+    std::string field = flag;
+    std::replace(field.begin(), field.end(), '-', '_');
+    return "--" + flag + " cannot be given with --jsonl; give its lines the field '" + field + "': true.";
+}
+
 struct TokenizeOptions {
     std::string model, text, textFile, linesFile;
     CLI::Option* textOption = nullptr;
@@ -139,6 +147,9 @@ int runTokenize(const TokenizeOptions& o) {
     const bool hasText = o.textOption->count() > 0;
     if ((hasText ? 1 : 0) + (o.textFile.empty() ? 0 : 1) + (o.linesFile.empty() ? 0 : 1) != 1)
         throw UsageError("Give exactly one of --text, --text-file and --jsonl.");
+    for (const auto& [given, name] : {std::pair(o.special, "special"), std::pair(o.addBos, "add-bos")})
+        if (given && !o.linesFile.empty())
+            throw UsageError(fieldInstead(name));
     const auto tokenizer = loadTokenizer(o.model);
     if (!o.linesFile.empty())
         return answerLines(o.linesFile, [&](LineFields& fields) { return tokenizeLine(*tokenizer, fields); });
@@ -176,13 +187,17 @@ Result<std::string> detokenizeLine(const model::Tokenizer& tokenizer, LineFields
 
 struct DetokenizeOptions {
     std::string model, ids, linesFile;
+    CLI::Option* idsOption = nullptr; ///< may be given and empty
     bool skipSpecial = false, asJson = false;
 };
 
 int runDetokenize(const DetokenizeOptions& o) {
-    if (o.ids.empty() == o.linesFile.empty())
+    const bool hasIds = o.idsOption->count() > 0;
+    if (hasIds != o.linesFile.empty())
         throw UsageError("Give exactly one of --ids and --jsonl.");
-    const std::vector<TokenId> ids = o.ids.empty() ? std::vector<TokenId>{} : parseIds(o.ids, "--ids");
+    if (o.skipSpecial && !hasIds)
+        throw UsageError(fieldInstead("skip-special"));
+    const std::vector<TokenId> ids = hasIds ? parseIds(o.ids, "--ids") : std::vector<TokenId>{};
     const auto tokenizer = loadTokenizer(o.model);
     const auto asJson = [](const std::string& bytes) {
         json answer;
@@ -360,7 +375,7 @@ Verb addDetokenize(CLI::App& app) {
     Verb verb;
     verb.app = app.add_subcommand("detokenize", "Turn token ids into text");
     verb.app->add_option("--model", options->model, kModelHelp)->required();
-    verb.app->add_option("--ids", options->ids, "Token ids, separated by commas");
+    options->idsOption = verb.app->add_option("--ids", options->ids, "Token ids, separated by commas");
     verb.app->add_option("--jsonl", options->linesFile, "JSON lines {ids, skip_special}, one answer line each");
     verb.app->add_flag("--skip-special", options->skipSpecial, "Leave control tokens out");
     verb.app->add_flag("--json", options->asJson, kJsonHelp);

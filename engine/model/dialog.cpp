@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/thinking.h"
+#include "engine/model/gguf_types.h"
 #include "engine/model/template_library.h"
 
 namespace kvscope::model {
@@ -24,7 +25,8 @@ Result<void> checkInput(const DialogInput& input, const Tokenizer& tokenizer) {
     for (const ChatMessage& message : input.messages) {
         if (!isRole(message.role))
             return fail(ErrorCode::InvalidArgument,
-                        "A message has the role \"" + message.role + "\"; use \"system\", \"user\" or \"assistant\".");
+                        "A message has the role \"" + forSentence(message.role) +
+                            "\"; use one of letters, digits, '_' and '-', such as \"user\" or \"assistant\".");
         for (const TokenId id : message.tokens)
             if (id < 0 || static_cast<std::size_t>(id) >= tokenizer.vocabulary().size())
                 return fail(ErrorCode::InvalidArgument, "An answer has the token id " + std::to_string(id) +

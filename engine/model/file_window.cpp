@@ -14,6 +14,8 @@
 namespace kvscope::model {
 namespace {
 
+constexpr const char* kNoRegularFile = " is not a regular file. Choose a .gguf file.";
+
 std::string reason(int error) {
     return std::generic_category().message(error);
 }
@@ -62,7 +64,12 @@ Result<FileWindow> FileWindow::open(const std::string& path) {
                                                     "packaging/fetch_model.sh.");
         if (error == EACCES || error == EPERM)
             return fail(ErrorCode::Io, path + " may not be read by you. Change its permissions (chmod u+r).");
-        return fail(ErrorCode::Io, path + " cannot be opened: " + reason(error) + ".");
+        if (error == ELOOP)
+            return fail(ErrorCode::Io, path + " is a symbolic link that leads in a circle. Choose the file itself, or "
+                                              "make the link anew.");
+        if (error == ENXIO || error == ENODEV) // a terminal, a socket, a device without its driver
+            return fail(ErrorCode::InvalidArgument, path + kNoRegularFile);
+        return fail(ErrorCode::Io, path + " cannot be opened: " + reason(error) + ". Choose another file.");
     }
     struct stat status {};
     if (::fstat(window.m_descriptor, &status) != 0)
@@ -70,7 +77,7 @@ Result<FileWindow> FileWindow::open(const std::string& path) {
     if (S_ISDIR(status.st_mode))
         return fail(ErrorCode::InvalidArgument, path + " is a folder. Choose a .gguf file inside it.");
     if (!S_ISREG(status.st_mode))
-        return fail(ErrorCode::InvalidArgument, path + " is not a regular file. Choose a .gguf file.");
+        return fail(ErrorCode::InvalidArgument, path + kNoRegularFile);
     window.m_identity = identityOf(path, status);
 
     if (window.size() > 0) {

@@ -112,6 +112,48 @@ private slots:
         QCOMPARE(run({"tokenize", "--model", kModel, "--text", ""}).status, 0);
     }
 
+    void numbersThatNoComputerHoldsAreSaid() {
+        const Outcome o =
+            run({"tokenize", "--model", kModel, "--jsonl", lines("{\"text\": \"a\", \"x\": 1e999}\n{\"text\"\n[1]")});
+        QCOMPARE(o.status, 0);
+        const auto message = [&](std::size_t line) {
+            return o.lines().at(line)["error"]["message"].get<std::string>();
+        };
+        QVERIFY(message(0).find("This line holds a number that is too large") == 0);
+        QCOMPARE(message(1), std::string("This line is not valid JSON."));
+        QCOMPARE(message(2), std::string("This line is not a JSON object (its type is array)."));
+        const Outcome render =
+            run({"render", "--template", file("t.jinja", "x"), "--chat", file("chat.json", "[1e999]")});
+        QCOMPARE(render.status, 1);
+        QVERIFY2(render.err.find("holds a number that is too large") != std::string::npos, render.err.c_str());
+    }
+
+    void flagsThatLinesSayThemselvesAreRefusedByName() {
+        const QString path = lines("{\"text\": \"a\"}");
+        for (const QString flag : {"special", "add-bos"}) {
+            const Outcome o = run({"tokenize", "--model", kModel, "--jsonl", path, "--" + flag});
+            QCOMPARE(o.status, 2);
+            const QString field = QString(flag).replace('-', '_');
+            QCOMPARE(QString::fromStdString(o.err), "--" + flag +
+                                                        " cannot be given with --jsonl; give its lines the "
+                                                        "field '" +
+                                                        field + "': true.\n");
+        }
+        const Outcome o = run({"detokenize", "--model", kModel, "--jsonl", lines("{\"ids\": [1]}"), "--skip-special"});
+        QCOMPARE(o.status, 2);
+        QVERIFY(o.err.find("--skip-special cannot be given with --jsonl") == 0);
+    }
+
+    void anEmptyListOfIdsIsSaidToBeEmpty() {
+        for (const QString verb : {"detokenize", "generate", "logits"}) {
+            const QString option = verb == "detokenize" ? "--ids" : "--prompt-ids";
+            const Outcome o = run({verb, "--model", kModel, option, ""});
+            QCOMPARE(o.status, 2);
+            QCOMPARE(QString::fromStdString(o.err),
+                     option + " is empty; it takes numbers separated by commas, such as 1,2,3.\n");
+        }
+    }
+
 private:
     QString file(const std::string& name, const std::string& content) {
         std::ofstream(m_dir.file(name), std::ios::binary) << content;

@@ -240,6 +240,12 @@ private slots:
         QCOMPARE(raised.error().code, ErrorCode::Template);
         QCOMPARE(raised.error().message, std::string("only one user, \"please\""));
         QVERIFY(!encoderWith(kPlain).encode(chat({{"assistant", "x", {99999}}})).has_value());
+        QVERIFY(encoderWith(kPlain).encode(chat({{"tool", "x", {}}})).has_value());
+        const auto odd = encoderWith(kPlain).encode(chat({{"a role", "x", {}}}));
+        QCOMPARE(odd.error().message, std::string("A message has the role \"a role\"; use one of letters, digits, '_' "
+                                                  "and '-', such as \"user\" or \"assistant\"."));
+        const auto longer = encoderWith(kPlain).encode(chat({{std::string(5000, '!'), "x", {}}}));
+        QVERIFY(longer.error().message.size() < 300);
         Vocabulary v = test::tinyTokenizer("smollm")->vocabulary();
         v.chatTemplate.clear();
         const auto none = DialogEncoder::create(*Tokenizer::create(v));

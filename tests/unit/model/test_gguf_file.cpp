@@ -7,6 +7,10 @@
 #include <fstream>
 #include <limits>
 
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include "engine/model/gguf_file.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/temp_dir.h"
@@ -320,6 +324,18 @@ private slots:
         QVERIFY(message(m_dir.path()).contains("is a folder"));
         QVERIFY(message(m_dir.path() + "/absent.gguf").contains("does not exist"));
         QVERIFY(message("/dev/null").contains("is not a regular file"));
+        const std::string circle = m_dir.path() + "/circle.gguf";
+        QCOMPARE(::symlink(circle.c_str(), circle.c_str()), 0);
+        QVERIFY(message(circle).endsWith("is a symbolic link that leads in a circle. Choose the file itself, or make "
+                                         "the link anew."));
+        const std::string socket = m_dir.path() + "/s"; // cannot be opened at all, like a terminal that is not there
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        socket.copy(address.sun_path, sizeof(address.sun_path) - 1);
+        const int descriptor = ::socket(AF_UNIX, SOCK_STREAM, 0);
+        QCOMPARE(::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+        ::close(descriptor);
+        QVERIFY2(message(socket).endsWith("is not a regular file. Choose a .gguf file."), qPrintable(message(socket)));
     }
 
     void namesFromTheFileCannotBreakASentence() {
