@@ -77,6 +77,21 @@ struct EngineOptions::Unbuilt {
     bool enforceEager = false;
 };
 
+namespace {
+
+void addUnbuilt(CLI::App& verb, EngineOptions& o, const std::string& without) {
+    o.unbuilt = std::make_shared<EngineOptions::Unbuilt>();
+    for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i)
+        // A missing value must not hide that the option itself is not supported.
+        o.unbuilt->options[i] =
+            without == kUnbuiltOptions[i].name
+                ? nullptr
+                : verb.add_option(kUnbuiltOptions[i].name, o.unbuilt->values[i])->expected(0, 1)->group("");
+    verb.add_flag("--enforce-eager", o.unbuilt->enforceEager)->group("");
+}
+
+} // namespace
+
 std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb, const std::string& without) {
     auto o = std::make_shared<EngineOptions>();
     o->verb = &verb;
@@ -127,15 +142,7 @@ std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb, const std::strin
     verb.add_option("--log-blocks", o->blockLogFile,
                     "Write all that hits and evictions depend on to this file, for trace replay (holds token ids)")
         ->group(group);
-
-    o->unbuilt = std::make_shared<EngineOptions::Unbuilt>();
-    for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i)
-        // A missing value must not hide that the option itself is not supported.
-        o->unbuilt->options[i] =
-            without == kUnbuiltOptions[i].name
-                ? nullptr
-                : verb.add_option(kUnbuiltOptions[i].name, o->unbuilt->values[i])->expected(0, 1)->group("");
-    verb.add_flag("--enforce-eager", o->unbuilt->enforceEager)->group("");
+    addUnbuilt(verb, *o, without);
     return o;
 }
 

@@ -171,14 +171,8 @@ AdmitResult KvCache::admit(const AdmitRequest& request, Nanos now) {
         return tl::unexpected(Shortage{needed, available(), false, true});
 
     Admission admission;
-    if (request.explain && !forks) { // before anything is evicted for this request
-        if (m_match.declined > 0)
-            admission.cause.kind = MissKind::CheaperToCompute;
-        else if (m_match.blocks.size() < found)
-            admission.cause.kind = MissKind::Evicted; // from the window group
-        else
-            admission.cause = explainMiss(request, endOf(m_match, request.adapter));
-    }
+    if (request.explain && !forks) // before anything is evicted for this request
+        admission.cause = causeOf(request, found);
     admission.table = newTable(request.owner, request.adapter);
     TableRecord& table = record(admission.table);
     takeTailSlot(table);

@@ -330,6 +330,7 @@ private:
                      std::uint64_t adapter) const;
     void findPrefix(std::span<const TokenId> tokens, std::uint64_t adapter, std::vector<BlockId>& found) const;
     PrefixEnd endOf(const Match& match, std::uint64_t adapter) const;
+    MissCause causeOf(const AdmitRequest& request, std::size_t found) const;
     MissCause explainMiss(const AdmitRequest& request, const PrefixEnd& found) const;
     std::int64_t commonWithChildren(const PrefixEnd& found, const AdmitRequest& request) const;
 

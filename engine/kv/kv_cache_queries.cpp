@@ -76,6 +76,18 @@ std::int64_t KvCache::lookup(std::span<const TokenId> tokens, std::uint64_t adap
     return static_cast<std::int64_t>(heldByWindow(found)) * blockSize();
 }
 
+/// Why m_match, which takes of `found` blocks of the pool's prefix what can be used, is no longer.
+MissCause KvCache::causeOf(const AdmitRequest& request, std::size_t found) const {
+    MissCause cause;
+    if (m_match.declined > 0)
+        cause.kind = MissKind::CheaperToCompute;
+    else if (m_match.blocks.size() < found)
+        cause.kind = MissKind::Evicted; // from the window group
+    else
+        cause = explainMiss(request, endOf(m_match, request.adapter));
+    return cause;
+}
+
 MissCause KvCache::explainMiss(const AdmitRequest& request, const PrefixEnd& found) const {
     MissCause cause;
     if (!m_prefixCaching) {

@@ -60,7 +60,8 @@ private slots:
         std::vector<Way> ways;
         for (Way& way : allWays(base, 3 * kHeld)) {
             const bool otherScales = base.kvFormat.quantized() && way.config.blockSize != 16;
-            if (way.config.allocator == kv::AllocatorKind::Paged && !otherScales)
+            const bool refused = way.config.allocator != kv::AllocatorKind::Paged || way.config.hostCacheBytes > 0;
+            if (!refused && !otherScales)
                 ways.push_back(std::move(way));
         }
         QVERIFY(ways.size() > 8);

@@ -289,6 +289,7 @@ private slots:
             c.kvFormat = formOf(run, c.blockSize);
             c.allocator = kv::AllocatorKind::Paged;
             c.windowPolicy = kv::WindowPolicy::Sinks;
+            c.hostCacheBytes = 0; // refused beside sinks
             c.sinks = std::array{0, 4, 20}[run % 3];
             c.window = std::array{33, 70, 200, 280}[run % 4];
             const std::vector<cli::GenerateLine> lines = linesFor(way, model, 2000 + run);
