@@ -3,7 +3,7 @@
 # shellcheck source=packaging/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-readonly TEST_SECONDS=180
+readonly TEST_SECONDS=300
 readonly LEFT_OUT='^(long|gpu|remote|bench)$'
 
 usage() {
@@ -11,7 +11,8 @@ usage() {
 Usage: packaging/test.sh
 
 Installs what is missing (as start.sh does), builds release with all tests and runs those without the labels long, gpu,
-remote and bench. The tests have $TEST_SECONDS seconds together.
+remote and bench. That takes about three minutes on two cores; after $TEST_SECONDS seconds it is
+stopped.
 USAGE
 }
 
