@@ -11,12 +11,16 @@
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/testing/forwarding_backend.h"
 #include "tests/support/exactness.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/temp_dir.h"
 
 using namespace kvscope;
 using namespace kvscope::test;
 
 namespace {
+
+/// So slow that reading is faster, also where a sanitizer slows that down.
+constexpr std::chrono::milliseconds kSlowMove{kSanitized ? 30 : 2};
 
 constexpr std::int64_t kTight = 21; ///< blocks: the longest request fits, two do not
 
@@ -25,11 +29,11 @@ class SlowMoves final : public kernels::testing::ForwardingBackend {
 public:
     using ForwardingBackend::ForwardingBackend;
     void readKv(kernels::KvPart part, std::int32_t index, std::size_t offset, std::span<std::byte> out) override {
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        std::this_thread::sleep_for(kSlowMove);
         ForwardingBackend::readKv(part, index, offset, out);
     }
     void writeKv(kernels::KvPart part, std::int32_t index, std::size_t offset, std::span<const std::byte> in) override {
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        std::this_thread::sleep_for(kSlowMove);
         ForwardingBackend::writeKv(part, index, offset, in);
     }
 };
