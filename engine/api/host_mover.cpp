@@ -78,7 +78,7 @@ void HostMover::store(const kv::DeviceBlock& from, std::int32_t slot) {
         m_backend.readKv(kernels::KvPart::Block, from.block.value(), 0, bytes.first(m_blockBytes));
     if (from.companion.valid())
         m_backend.readKv(kernels::KvPart::WindowBlock, from.companion.value(), 0, bytes.last(m_windowBytes));
-    stored((from.block.valid() ? m_blockBytes : 0) + (from.companion.valid() ? m_windowBytes : 0), start);
+    stored(from.bytes(m_blockBytes, m_windowBytes), start);
 }
 
 void HostMover::load(std::int32_t slot, const kv::DeviceBlock& to) {
@@ -88,7 +88,7 @@ void HostMover::load(std::int32_t slot, const kv::DeviceBlock& to) {
         m_backend.writeKv(kernels::KvPart::Block, to.block.value(), 0, bytes.first(m_blockBytes));
     if (to.companion.valid())
         m_backend.writeKv(kernels::KvPart::WindowBlock, to.companion.value(), 0, bytes.last(m_windowBytes));
-    loaded((to.block.valid() ? m_blockBytes : 0) + (to.companion.valid() ? m_windowBytes : 0), start);
+    loaded(to.bytes(m_blockBytes, m_windowBytes), start);
 }
 
 void HostMover::storeTail(std::int32_t tailSlot, std::int32_t piece, std::int32_t slot) {

@@ -17,6 +17,11 @@ namespace kvscope::kv {
 struct DeviceBlock {
     BlockId block;     ///< of the pool
     BlockId companion; ///< of the window group
+
+    /// Of what is meant, by the bytes of a block and of a companion.
+    std::uint64_t bytes(std::uint64_t blockBytes, std::uint64_t companionBytes) const {
+        return (block.valid() ? blockBytes : 0) + (companion.valid() ? companionBytes : 0);
+    }
 };
 
 /// Time spent on moving.

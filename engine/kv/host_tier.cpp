@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/check.h"
+#include "engine/kv/record_slots.h"
 
 namespace kvscope::kv {
 
@@ -118,8 +119,7 @@ void HostTier::forget(std::int32_t slot) {
 void HostTier::moveIn(std::int32_t slot, const DeviceBlock& from) {
     m_config.mover->store(from, slot);
     m_counters.storedBlocks += from.block.valid() ? 1 : 0;
-    m_counters.storedBytes +=
-        (from.block.valid() ? m_config.blockBytes : 0) + (from.companion.valid() ? m_config.windowBytes : 0);
+    m_counters.storedBytes += from.bytes(m_config.blockBytes, m_config.windowBytes);
     if (from.companion.valid() && !entry(slot).companion) {
         entry(slot).companion = true;
         ++m_version;
@@ -131,8 +131,7 @@ void HostTier::load(std::int32_t slot, const DeviceBlock& to) {
              "something was to be loaded that the host tier does not hold");
     m_config.mover->load(slot, to);
     m_counters.loadedBlocks += to.block.valid() ? 1 : 0;
-    m_counters.loadedBytes +=
-        (to.block.valid() ? m_config.blockBytes : 0) + (to.companion.valid() ? m_config.windowBytes : 0);
+    m_counters.loadedBytes += to.bytes(m_config.blockBytes, m_config.windowBytes);
     if (!isHeld(slot)) {
         hold(slot);
         drop(slot);
@@ -168,14 +167,7 @@ void HostTier::drop(std::int32_t slot) {
 // ---- swapped tables ----
 
 SwappedTable HostTier::newTable(std::int64_t tokens) {
-    std::int32_t index = 0;
-    if (m_freeSwapped.empty()) {
-        index = static_cast<std::int32_t>(m_swapped.size());
-        m_swapped.emplace_back();
-    } else {
-        index = m_freeSwapped.back();
-        m_freeSwapped.pop_back();
-    }
+    const std::int32_t index = takeRecord(m_swapped, m_freeSwapped);
     m_swapped[at(index)].tokens = tokens;
     m_swapped[at(index)].live = true;
     return {this, index};

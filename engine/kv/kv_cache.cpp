@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/kv/record_slots.h"
 
 namespace kvscope::kv {
 
@@ -83,14 +84,7 @@ KvCache::KvCache(const CacheConfig& config, std::unique_ptr<BlockHasher> hasher,
 KvCache::~KvCache() = default;
 
 BlockTable KvCache::newTable(OwnerId owner, std::uint64_t adapter) {
-    std::int32_t index = 0;
-    if (m_freeTables.empty()) {
-        index = static_cast<std::int32_t>(m_tables.size());
-        m_tables.emplace_back();
-    } else {
-        index = m_freeTables.back();
-        m_freeTables.pop_back();
-    }
+    const std::int32_t index = takeRecord(m_tables, m_freeTables);
     TableRecord& table = m_tables[static_cast<std::size_t>(index)];
     table.blocks.clear();
     table.passed.clear();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/kv/kv_cache.h"
+#include "engine/kv/record_slots.h"
 
 namespace kvscope::kv {
 
@@ -21,14 +22,7 @@ PinnedBlocks KvCache::pin(const BlockTable& handle, std::int32_t blocks) {
     rethrowBroken();
     const std::size_t leading = record(handle).passedEnd > 0 ? record(handle).passedFrom : handle.blocks().size();
     const auto pinned = handle.blocks().first(contiguous() ? 0 : std::min(static_cast<std::size_t>(blocks), leading));
-    std::int32_t index = 0;
-    if (m_freePins.empty()) {
-        index = static_cast<std::int32_t>(m_pins.size());
-        m_pins.emplace_back();
-    } else {
-        index = m_freePins.back();
-        m_freePins.pop_back();
-    }
+    const std::int32_t index = takeRecord(m_pins, m_freePins);
     PinRecord& pins = m_pins[static_cast<std::size_t>(index)];
     pins.blocks.assign(pinned.begin(), pinned.end());
     pins.live = true;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <utility>
 #include <limits>
+#include <utility>
 
 namespace kvscope::tests {
 
