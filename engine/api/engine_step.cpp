@@ -271,7 +271,7 @@ void Engine::Impl::sayPreemptions() {
     const auto milliseconds = [](Nanos nanos) { return static_cast<double>(nanos) / 1e6; };
     for (const sched::Preemption& p : m_model->scheduler->takePreemptions())
         say(PreemptionEvent{p.request, p.swaps, p.tokens, p.blocks, milliseconds(p.estimatedSwap),
-                            milliseconds(p.estimatedRead), milliseconds(p.took)});
+                            milliseconds(p.estimatedRead), p.restored, milliseconds(p.expected), milliseconds(p.took)});
 }
 
 void Engine::Impl::sayAdmissions(const sched::StepPlan& plan) {

@@ -205,6 +205,8 @@ void SessionRecorder::event(Nanos time, const Event& event) {
                        r.tokens = e.tokens;
                        r.estimatedSwapMs = e.estimatedSwapMs;
                        r.estimatedRecomputeMs = e.estimatedRecomputeMs;
+                       r.restored = e.restored;
+                       r.expectedMs = e.expectedMs;
                        r.tookMs = e.tookMs;
                        m_recorder.add(std::move(r));
                    },

@@ -118,8 +118,13 @@ using GrowResult = tl::expected<std::int32_t, Shortage>; ///< blocks taken
 struct SwapEstimate {
     bool possible = false; ///< the host tier has room
     std::int32_t blocks = 0;
-    double storeNanos = 0, loadNanos = 0, readNanos = 0;
+    double storeNanos = 0, loadNanos = 0; ///< of everything, in case all of it is evicted
+    double readNanos = 0;                 ///< without a swap: to load what can be found again, and to read the rest
+    double demoteNanos = 0;               ///< before that: to store, as it is evicted, what can be found again
+    double lossNanos =
+        0; ///< what can be found again may be lost after all; what is swapped is held until it comes back
     double swapNanos() const { return storeNanos + loadNanos; }
+    bool swapIsCheaper() const { return swapNanos() < readNanos + demoteNanos + lossNanos; }
 };
 
 /// Cumulative since the pool was made.

@@ -13,6 +13,14 @@
 
 namespace kvscope::kv {
 
+namespace {
+
+/// Of the time that is lost when what could be found again is found no more: a guess, as it depends on what others do
+/// meanwhile. Where moving is far cheaper than computing it holds a sequence's blocks; else it decides nothing.
+constexpr double kLossShare = 0.1;
+
+} // namespace
+
 // ---- what is evicted goes down ----
 
 BlockContent KvCache::contentOf(BlockId block) const {
@@ -180,8 +188,9 @@ SwapEstimate KvCache::estimateSwap(const BlockTable& handle) const {
     const HostConfig& host = m_host->config();
     out.blocks = blocksFor(table.tokens);
     std::int64_t staying = 0; // leading blocks that others read too
+    std::int64_t found = 0;   // leading blocks that are found again, evicted or not: eviction moves them to the tier
     std::int32_t newSlots = 0, cachedHere = 0;
-    std::uint64_t stored = 0, loaded = 0;
+    std::uint64_t stored = 0, storedStaying = 0, storedFound = 0, loaded = 0, loadedFound = 0;
     for (std::int32_t i = 0; i < out.blocks; ++i) {
         const BlockId block = table.blocks[static_cast<std::size_t>(i)];
         const bool companion = bytesOf(table, static_cast<std::size_t>(i)).companion.valid();
@@ -191,7 +200,16 @@ SwapEstimate KvCache::estimateSwap(const BlockTable& handle) const {
         cachedHere += slot != BlockStore::kNone && !m_host->isHeld(slot) ? 1 : 0;
         stored += slot == BlockStore::kNone ? host.blockBytes : 0;
         stored += companion && (slot == BlockStore::kNone || !m_host->hasCompanion(slot)) ? host.windowBytes : 0;
-        loaded += staying > i ? 0 : host.blockBytes + (companion ? host.windowBytes : 0);
+        if (staying > i)
+            storedStaying = stored;
+        else
+            loaded += host.blockBytes + (companion ? host.windowBytes : 0);
+        if (found == i && computedOf(table, static_cast<std::size_t>(i)) == static_cast<std::size_t>(blockSize()) &&
+            m_pool.facts(block).findable) {
+            ++found;
+            storedFound = stored;
+            loadedFound = loaded;
+        }
     }
     if (hasTails() && table.tokens % blockSize() != 0) {
         newSlots += host.tailPieces();
@@ -202,6 +220,13 @@ SwapEstimate KvCache::estimateSwap(const BlockTable& handle) const {
     out.storeNanos = m_rates.nanosPerByteStored * static_cast<double>(stored);
     out.loadNanos = m_rates.nanosPerByteLoaded * static_cast<double>(loaded);
     out.readNanos = m_rates.toRead(std::min(staying * blockSize(), table.tokens), table.tokens);
+    const double foundAgain = m_rates.nanosPerByteLoaded * static_cast<double>(loadedFound) +
+                              m_rates.toRead(found * blockSize(), table.tokens);
+    if (found > staying && foundAgain < out.readNanos) {
+        out.lossNanos = kLossShare * (out.readNanos - foundAgain);
+        out.readNanos = foundAgain;
+        out.demoteNanos = m_rates.nanosPerByteStored * static_cast<double>(storedFound - storedStaying);
+    }
     return out;
 }
 

@@ -128,6 +128,8 @@ template <class Visitor, class Record> void visitEvent(Visitor&& visit, Record& 
     visit("sequence_tokens", r.tokens);
     visit("estimated_swap_ms", r.estimatedSwapMs);
     visit("estimated_recompute_ms", r.estimatedRecomputeMs);
+    visit("restored_tokens", r.restored);
+    visit("expected_ms", r.expectedMs);
     visit("took_ms", r.tookMs);
 }
 

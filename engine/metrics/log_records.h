@@ -100,7 +100,9 @@ struct EventRecord {
     bool swapped = false;                                           ///< preemption, and all that follows
     std::int32_t blocks = 0;
     std::int64_t tokens = 0;
-    double estimatedSwapMs = 0, estimatedRecomputeMs = 0, tookMs = 0;
+    double estimatedSwapMs = 0, estimatedRecomputeMs = 0;
+    std::int64_t restored = 0;
+    double expectedMs = 0, tookMs = 0;
 
     bool operator==(const EventRecord&) const = default;
 };

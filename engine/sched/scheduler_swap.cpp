@@ -33,9 +33,10 @@ void Scheduler::chooseSwap(Sequence& victim) {
     preemption.request = victim.spec.request;
     preemption.tokens = victim.table.tokens();
     preemption.blocks = estimate.blocks;
+    preemption.estimatedStore = static_cast<Nanos>(estimate.storeNanos);
     preemption.estimatedSwap = static_cast<Nanos>(estimate.swapNanos());
     preemption.estimatedRead = static_cast<Nanos>(estimate.readNanos);
-    const bool cheaper = !m_cache.costRates().known() || estimate.swapNanos() < estimate.readNanos;
+    const bool cheaper = !m_cache.costRates().known() || estimate.swapIsCheaper();
     if (estimate.possible && cheaper) {
         const Nanos before = moved().store;
         victim.swapped = m_cache.swapOut(victim.table);
@@ -55,17 +56,26 @@ void Scheduler::chooseSwap(Sequence& victim) {
 /// It was admitted again.
 void Scheduler::cameBack(Sequence& sequence, const kv::Admission& admission, Nanos loading) {
     Preemption& preemption = *sequence.preemption;
-    if (!preemption.swaps) { // what is missing comes with the next steps
-        if (admission.reusedTokens >= preemption.tokens)
-            preemptionOver(sequence);
-        return;
-    }
-    ++m_counters.swapsIn;
+    const std::int64_t here = std::min(admission.reusedTokens, preemption.tokens); // the rest comes with the next steps
     preemption.took += loading;
-    preemption.restored = std::min<std::int64_t>(
-        static_cast<std::int64_t>(admission.loadedBlocks) * m_cache.blockSize(), preemption.tokens);
-    sequence.swapped.release();
-    preemptionOver(sequence);
+    preemption.restored =
+        std::min<std::int64_t>(static_cast<std::int64_t>(admission.loadedBlocks) * m_cache.blockSize(), here);
+    if (preemption.swaps) {
+        ++m_counters.swapsIn;
+        sequence.swapped.release();
+        const Nanos load = preemption.estimatedSwap - preemption.estimatedStore;
+        preemption.expected = preemption.estimatedStore +
+                              static_cast<Nanos>(static_cast<double>(load) * static_cast<double>(preemption.restored) /
+                                                 static_cast<double>(preemption.tokens));
+    } else {
+        const kv::CostRates& rates = m_cache.costRates();
+        preemption.expected = static_cast<Nanos>(
+            rates.nanosPerByteLoaded * static_cast<double>(m_cache.host()->config().blockBytes *
+                                                           static_cast<std::uint64_t>(admission.loadedBlocks)) +
+            rates.toRead(here, preemption.tokens));
+    }
+    if (here == preemption.tokens)
+        preemptionOver(sequence);
 }
 
 /// Its share of a step, as far as it read what it had read before.
@@ -83,8 +93,7 @@ void Scheduler::countReread(const StepItem& item, Sequence& sequence, Nanos step
 void Scheduler::preemptionOver(Sequence& sequence) {
     const Preemption over = *std::exchange(sequence.preemption, std::nullopt);
     ++(over.swaps ? m_counters.swaps : m_counters.rereads);
-    (over.swaps ? m_counters.swapsEstimated : m_counters.rereadsEstimated) +=
-        over.swaps ? over.estimatedSwap : over.estimatedRead;
+    (over.swaps ? m_counters.swapsEstimated : m_counters.rereadsEstimated) += over.expected;
     (over.swaps ? m_counters.swapsTook : m_counters.rereadsTook) += over.took;
     if (m_preemptions.size() == kKeptPreemptions)
         m_preemptions.erase(m_preemptions.begin());

@@ -4,14 +4,10 @@
 // read again, in every form of the cache; receipts, counters and events say what happened; memory is set aside before
 // it is taken; a recorded run with a tier is replayed exactly.
 #include <QTest>
-#include <chrono>
-#include <thread>
 
 #include "engine/api/block_log.h"
-#include "kernels/cpu/cpu_backend.h"
-#include "kernels/testing/forwarding_backend.h"
 #include "tests/support/exactness.h"
-#include "tests/support/sanitized.h"
+#include "tests/support/slow_backend.h"
 #include "tests/support/temp_dir.h"
 
 using namespace kvscope;
@@ -19,24 +15,7 @@ using namespace kvscope::test;
 
 namespace {
 
-/// So slow that reading is faster, also where a sanitizer slows that down.
-constexpr std::chrono::milliseconds kSlowMove{kSanitized ? 30 : 2};
-
 constexpr std::int64_t kTight = 21; ///< blocks: the longest request fits, two do not
-
-/// A backend whose moves take long, so that computing again is cheaper.
-class SlowMoves final : public kernels::testing::ForwardingBackend {
-public:
-    using ForwardingBackend::ForwardingBackend;
-    void readKv(kernels::KvPart part, std::int32_t index, std::size_t offset, std::span<std::byte> out) override {
-        std::this_thread::sleep_for(kSlowMove);
-        ForwardingBackend::readKv(part, index, offset, out);
-    }
-    void writeKv(kernels::KvPart part, std::int32_t index, std::size_t offset, std::span<const std::byte> in) override {
-        std::this_thread::sleep_for(kSlowMove);
-        ForwardingBackend::writeKv(part, index, offset, in);
-    }
-};
 
 /// One that cannot move anything.
 class NoMoves final : public kernels::testing::ForwardingBackend {
@@ -44,16 +23,6 @@ public:
     using ForwardingBackend::ForwardingBackend;
     bool movesKv() const override { return false; }
 };
-
-template <class Wrapper> auto wrapped() {
-    return [](const api::EngineConfig& config) {
-        kernels::CpuOptions options;
-        options.threads = config.threads;
-        auto made = kernels::makeCpuBackend(options);
-        made.value = std::make_unique<Wrapper>(std::move(*made.value));
-        return made;
-    };
-}
 
 api::EngineConfig configOf(const char* model, const char* form = "f16") {
     api::EngineConfig c = EngineHarness::config(std::string(KVSCOPE_TEST_DATA) + "/models/" + model + ".gguf");
@@ -115,8 +84,9 @@ private slots:
         const auto requests = eightRequests();
         EngineHarness roomy, swapping, reading;
         roomy.load(base);
+        swapping.makeBackend = slowBackend(kSlowSteps);
         swapping.load(tight(base, kHostBytes));
-        reading.makeBackend = wrapped<SlowMoves>();
+        reading.makeBackend = slowBackend(kSlowMoves);
         reading.load(tight(base, kHostBytes));
         const auto expected = runTogether(roomy, requests), swapped = runTogether(swapping, requests),
                    readAgain = runTogether(reading, requests);
@@ -155,6 +125,7 @@ private slots:
 
     void countersReceiptsAndEventsAgree() {
         EngineHarness harness;
+        harness.makeBackend = slowBackend(kSlowSteps);
         harness.load(tight(configOf("llama-q8_0"), kHostBytes));
         const auto answers = runTogether(harness, eightRequests());
         const metrics::StepSample s = harness.engine->sample();
@@ -181,7 +152,8 @@ private slots:
         QCOMPARE(events.size(), std::size_t(stats.swaps.count + stats.rereads.count));
         QVERIFY(!events.empty());
         for (const api::PreemptionEvent& event : events)
-            QVERIFY(event.tookMs > 0 && event.tokens > 0 && (!event.swapped || event.blocks > 0));
+            QVERIFY(event.tokens > 0 && event.restored <= event.tokens && (!event.swapped || event.blocks > 0) &&
+                    (event.restored == 0 || event.tookMs > 0));
     }
 
     void withoutATierNothingIsSaidOfOne() {
@@ -211,7 +183,7 @@ private slots:
         const auto prompt = exactnessPrompts(320, 300).back();
         EngineHarness harness;
         if (slow)
-            harness.makeBackend = wrapped<SlowMoves>();
+            harness.makeBackend = slowBackend(kSlowMoves);
         harness.load(tight(configOf(model.constData(), form.constData()), kHostBytes));
         const auto request = [&](std::int64_t id, const std::vector<TokenId>& tokens) {
             api::Request r = EngineHarness::request(id, api::TokenPrompt{tokens}, 4);
@@ -263,7 +235,11 @@ private slots:
         EngineHarness harness;
         api::EngineConfig config = configOf("llama-q8_0");
         config.hostCacheBytes = kHostBytes;
-        harness.makeBackend = wrapped<NoMoves>();
+        harness.makeBackend = [](const api::EngineConfig&) {
+            auto made = kernels::makeCpuBackend({});
+            made.value = std::make_unique<NoMoves>(std::move(*made.value));
+            return made;
+        };
         QVERIFY(names(refusal(config, harness), "--host-cache-bytes is not supported by this backend"));
         harness.makeBackend = {};
         config.allocator = kv::AllocatorKind::Contiguous;
@@ -272,6 +248,7 @@ private slots:
 
     void cancelledWhileItWaitsItsSlotsAreFree() {
         EngineHarness harness;
+        harness.makeBackend = slowBackend(kSlowSteps);
         harness.load(tight(configOf("llama-q8_0"), kHostBytes));
         for (const api::Request& request : eightRequests())
             harness.submit(request);
@@ -299,7 +276,7 @@ private slots:
         auto log = api::BlockLog::create(path, "test");
         QVERIFY(log.has_value());
         EngineHarness harness;
-        api::Engine engine({harness.clock, harness, nullptr, nullptr, {}, {}, log->get()});
+        api::Engine engine({harness.clock, harness, nullptr, nullptr, slowBackend(kSlowSteps), {}, log->get()});
         QVERIFY(engine.load(tight(configOf(model.constData(), form.constData()), kHostBytes)).has_value());
         for (const api::Request& request : eightRequests())
             engine.submit(request, harness.clock.now());

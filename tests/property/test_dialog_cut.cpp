@@ -6,6 +6,7 @@
 #include <rapidcheck.h>
 
 #include "engine/api/dialog_cut.h"
+#include "tests/support/holds.h"
 
 using namespace kvscope::api;
 
@@ -81,7 +82,7 @@ class TestDialogCut : public QObject {
 private slots:
     void aCutIsWhatItsRequestsOneAfterAnotherCameTo() {
         std::size_t cuts = 0, moves = 0;
-        const bool ok = rc::check([&] {
+        const bool ok = kvscope::test::holds("a cut is what its requests came to", kvscope::test::kHoldsRuns, [&] {
             const Dialog d = anyDialog();
             const std::vector<std::size_t> expected = played(d);
             const DialogCut cut = chooseCut(d.messages, d.frame, d.room);
@@ -95,7 +96,7 @@ private slots:
     }
 
     void theNewestTurnStaysAndAfterACutThereIsRoom() {
-        QVERIFY(rc::check([] {
+        QVERIFY(kvscope::test::holds("the newest turn stays, and there is room", kvscope::test::kHoldsRuns, [] {
             const Dialog d = anyDialog();
             const DialogCut cut = chooseCut(d.messages, d.frame, d.room);
             const std::size_t turns = turnsOf(d, d.messages.size());

@@ -366,7 +366,7 @@ private:
             // Blocks that keep their form; a tail slot for each that runs; fewer, so that some have to wait for one.
             cache.tailSlots = *rc::gen::element(0, 0, config.maxSequences, std::max(1, config.maxSequences - 2));
             const std::vector<Operation> list = *operations(kOperationsPerRun);
-            World world(cache, config, seen, withHost ? *rc::gen::inRange(1, 30) : 0);
+            World world(cache, config, seen, withHost ? *rc::gen::inRange(1, 60) : 0);
             for (const Operation& operation : list)
                 world.apply(operation);
             world.drain();

@@ -13,6 +13,7 @@
 #include "engine/model/byte_alphabet.h"
 #include "engine/model/special_token_finder.h"
 #include "engine/model/tokenizer.h"
+#include "tests/support/holds.h"
 
 using namespace kvscope;
 using namespace kvscope::model;
@@ -72,7 +73,7 @@ class TestSpecialTokens : public QObject {
     Q_OBJECT
 private slots:
     void tokensAreFoundAsTheirDefinitionSays() {
-        QVERIFY(rc::check("longest first, then leftmost", [] {
+        QVERIFY(test::holds("longest first, then leftmost", test::kHoldsRuns, [] {
             const auto words = rc::gen::container<std::vector<std::string>>(
                 rc::gen::container<std::string>(rc::gen::elementOf(std::string("aab"))));
             const auto texts = *words; // empty ones and doubles among them

@@ -14,6 +14,7 @@
 #include "engine/model/dialog.h"
 #include "engine/model/stop_matcher.h"
 #include "engine/model/unicode.h"
+#include "tests/support/holds.h"
 #include "tests/unit/model/text_reference.h"
 
 using namespace kvscope;
@@ -27,7 +28,7 @@ const std::shared_ptr<const Tokenizer>& tokenizer() {
 }
 
 bool check(const char* name, const std::function<void()>& property) {
-    return rc::check(name, property);
+    return test::holds(name, test::kHoldsRuns, property);
 }
 
 /// Texts that meet the interesting rules: words, digits, blanks, contractions, special tokens, other scripts, bad

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/support/engine_harness.h"
+#include "tests/support/slow_backend.h"
 
 namespace kvscope::test {
 
@@ -75,6 +76,8 @@ inline std::string firstDifference(const api::Answer& a, const api::Answer& b) {
 inline std::vector<api::Answer> runWay(const Way& way, const std::vector<api::Request>& requests,
                                        std::string& complaint) {
     EngineHarness harness;
+    if (way.mustSwap)
+        harness.makeBackend = slowBackend(kSlowSteps);
     harness.load(way.config);
     for (const api::Request& request : requests) {
         harness.submit(request);

@@ -5,12 +5,13 @@
 #pragma once
 
 #include <cstdint>
-#include <iostream>
 #include <ostream>
 #include <tuple>
 #include <vector>
 
 #include <rapidcheck.h>
+
+#include "tests/support/holds.h"
 
 namespace kvscope::test {
 
@@ -29,19 +30,6 @@ inline rc::Gen<std::vector<Operation>> operations(std::size_t count) {
                          static_cast<std::uint8_t>(bits >> 16), static_cast<std::uint8_t>(bits >> 24)};
     });
     return rc::gen::container<std::vector<Operation>>(count, one);
-}
-
-/// Checks a property on `runs` random cases; a failure is shrunk and printed with its seed. RC_PARAMS is respected.
-template <class Property> bool holds(const char* sentence, int runs, Property&& property) {
-    rc::detail::TestMetadata metadata;
-    metadata.id = sentence;
-    metadata.description = sentence;
-    rc::detail::TestParams params = rc::detail::configuration().testParams;
-    params.maxSuccess = runs;
-    const auto result = rc::detail::checkTestable(property, metadata, params);
-    rc::detail::printResultMessage(result, std::cerr);
-    std::cerr << '\n';
-    return result.template is<rc::detail::SuccessResult>();
 }
 
 } // namespace kvscope::test

@@ -18,16 +18,18 @@ const CostRates kComputingIsFree{0.001, 0, 1000, 1000};
 
 /// A pool with a tier, and the content that a step would write.
 struct Tiered {
-    Tiered(int blocks, int hostSlots, int window = 0, int tails = 0, std::unique_ptr<BlockHasher> hasher = nullptr)
+    Tiered(int blocks, int hostSlots, int window = 0, int tails = 0, std::unique_ptr<BlockHasher> hasher = nullptr,
+           bool prefixCaching = true)
         : host(blocks, window > 0 ? blocks : 0, tails, hostSlots, kSize)
-        , cache(config(blocks, hostSlots, window, tails), std::move(hasher)) {
+        , cache(config(blocks, hostSlots, window, tails, prefixCaching), std::move(hasher)) {
         host.watch(cache);
     }
-    CacheConfig config(int blocks, int hostSlots, int window, int tails) {
+    CacheConfig config(int blocks, int hostSlots, int window, int tails, bool prefixCaching) {
         CacheConfig c = cacheConfig(blocks, kSize);
         c.window = window;
         c.windowBlocks = window > 0 ? blocks : 0;
         c.tailSlots = tails;
+        c.prefixCaching = prefixCaching;
         c.host = host.config(hostSlots);
         return c;
     }
@@ -200,14 +202,36 @@ private slots:
         QCOMPARE(alone.blocks, 3);
         QCOMPARE(alone.storeNanos, 3 * bytes);
         QCOMPARE(alone.loadNanos, 5 * bytes);
-        QCOMPARE(alone.readNanos, 100.0 * 19 + 2.0 * 19 * 18 / 2);
+        // Without a swap two blocks can be found again, in the tier if they are evicted; the rest is read.
+        const double blocks = 2.0 * kSize * 8, rest = 100.0 * 3 + 2.0 * (19.0 * 18 - 16.0 * 15) / 2;
+        QCOMPARE(alone.readNanos, 5 * blocks + rest);
+        QCOMPARE(alone.demoteNanos, 3 * blocks);
+        QCOMPARE(alone.lossNanos, 0.1 * (100.0 * 19 + 2.0 * 19 * 18 / 2 - alone.readNanos));
+        QVERIFY(!alone.swapIsCheaper()); // its tail is large
+        t.cache.setCostRates({10000, 2, 3, 5});
+        QVERIFY(t.cache.estimateSwap(c.table).swapIsCheaper());
+        t.cache.setCostRates({100, 2, 3, 50}); // what costs more to load than to read is read
+        QCOMPARE(t.cache.estimateSwap(c.table).readNanos, 100.0 * 19 + 2.0 * 19 * 18 / 2);
+        QCOMPARE(t.cache.estimateSwap(c.table).demoteNanos, 0.0);
+        t.cache.setCostRates({100, 2, 3, 5});
         // Blocks that others read are expected to stay.
         Computed sharer = compute(t.cache, tokenRange(0, 2 * kSize + 1), OwnerId(2));
-        QCOMPARE(t.cache.estimateSwap(c.table).readNanos, 100.0 * 3 + 2.0 * (19.0 * 18 - 16.0 * 15) / 2);
+        QCOMPARE(t.cache.estimateSwap(c.table).readNanos, rest);
+        QCOMPARE(t.cache.estimateSwap(c.table).demoteNanos, 0.0);
         QCOMPARE(t.cache.estimateSwap(c.table).storeNanos, 3 * bytes);
         // What the tier has is not stored again.
         const SwappedTable swapped = t.cache.swapOut(sharer.table);
         QCOMPARE(t.cache.estimateSwap(c.table).storeNanos, 3 * (bytes - 2.0 * kSize * 8));
+    }
+
+    void withoutAPrefixCacheNothingIsFoundAgain() {
+        Tiered t(8, 8, 0, 0, {}, false);
+        t.cache.setCostRates({100, 2, 3, 5});
+        const Computed c = compute(t.cache, tokenRange(0, 2 * kSize));
+        const SwapEstimate estimate = t.cache.estimateSwap(c.table);
+        QCOMPARE(estimate.readNanos, 100.0 * 16 + 2.0 * 16 * 15 / 2);
+        QCOMPARE(estimate.demoteNanos, 0.0);
+        QVERIFY(estimate.swapIsCheaper());
     }
 
     void collisionsInTheTierCostTimeNeverContent() {
