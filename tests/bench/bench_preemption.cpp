@@ -3,7 +3,8 @@
 // Forced preemptions on the default model: what was estimated against what it took, and whether the cheaper of the two
 // ways was taken. Each case runs on two engines, one with a host tier that can swap it and one whose tier is too small,
 // so that both ways are measured. Three links to the host: this machine's memory, and two that are slowed down until
-// moving costs about a third of computing, and three times as much.
+// moving costs about a third of computing, and three times as much. Then the same with a prefix cache, where a part of
+// what was preempted is still there: what was expected for the rest against what that took.
 //
 //   bench_preemption [cases a link, 34]     prints a table; exit status 1 when a bar is missed
 #include <algorithm>
@@ -54,10 +55,10 @@ private:
     const double& m_nanosPerByte;
 };
 
-/// An engine without a prefix cache, so that what is preempted is gone unless it was swapped.
+/// An engine; by default without a prefix cache, so that what is preempted is gone unless it was swapped.
 class Machine {
 public:
-    Machine(const std::string& model, std::uint64_t hostBytes, const double& nanosPerByte) {
+    Machine(const std::string& model, std::uint64_t hostBytes, const double& nanosPerByte, bool caching = false) {
         m_harness.makeBackend = [this, &nanosPerByte](const api::EngineConfig& config) {
             kernels::CpuOptions options;
             options.threads = config.threads;
@@ -72,7 +73,7 @@ public:
         config.numBlocks = kBlocks;
         config.blockSize = kBlockSize;
         config.maxModelLen = kBlocks * kBlockSize;
-        config.prefixCaching = false;
+        config.prefixCaching = caching;
         config.watermark = 0;
         config.maxBatchedTokens = 128; // both engines plan the same steps, whatever these take
         config.hostCacheBytes = hostBytes;
@@ -154,6 +155,19 @@ struct Ratios {
     }
 };
 
+bool estimatesHold(Ratios& swaps, Ratios& reads) {
+    bool good = true;
+    for (auto& [name, r] : {std::pair<const char*, Ratios&>("swap", swaps), {"recompute", reads}}) {
+        if (r.all.empty())
+            continue;
+        const double sum = r.estimated / r.took;
+        std::printf("    estimate / measured: %-9s median %.2f, sum %.2f, within %g x: %3.0f %%\n", name, r.median(),
+                    sum, kBar, 100 * r.within());
+        good = good && sum >= 1 / kBar && sum <= kBar && r.within() >= 0.9;
+    }
+    return good;
+}
+
 bool report(const char* link, const std::vector<Case>& cases, int& wrong, int& preemptions) {
     Ratios swaps, reads;
     int here = 0;
@@ -173,17 +187,25 @@ bool report(const char* link, const std::vector<Case>& cases, int& wrong, int& p
     wrong += here;
     std::printf("%-22s %4zu preemptions: swaps take %9.2f ms, reading again %9.2f ms (means)\n", link, 2 * cases.size(),
                 swaps.took / static_cast<double>(cases.size()), reads.took / static_cast<double>(cases.size()));
-    std::printf("    estimate / measured: swap median %.2f, sum %.2f, within %g x: %3.0f %%;   "
-                "recompute median %.2f, sum %.2f, within %g x: %3.0f %%\n",
-                swaps.median(), swaps.estimated / swaps.took, kBar, 100 * swaps.within(), reads.median(),
-                reads.estimated / reads.took, kBar, 100 * reads.within());
+    const bool good = estimatesHold(swaps, reads);
     std::printf("    wrong choices: %d of %zu, which cost %.1f %% of what the best ones take\n", here, 2 * cases.size(),
                 100 * lost / (2 * best));
-    const auto good = [](const Ratios& r) {
-        const double sum = r.estimated / r.took;
-        return sum >= 1 / kBar && sum <= kBar && r.within() >= 0.9;
-    };
-    return good(swaps) && good(reads);
+    return good;
+}
+
+template <class SomeTokens> bool withAPrefixCache(const std::string& model, int cases, SomeTokens&& someTokens) {
+    const double noDelay = 0;
+    Ratios swaps, reads;
+    Machine swapping(model, std::uint64_t(256) << 20, noDelay, true);
+    Machine reading(model, swapping.bytesPerBlock(), noDelay, true); // one slot
+    for (int i = 0; i < cases + 2; ++i) {
+        const std::int32_t tokens = someTokens();
+        for (Machine* machine : {&swapping, &reading})
+            if (const api::PreemptionEvent event = machine->preempt(i, tokens); i >= 2 && event.restored > 0)
+                (event.swapped ? swaps : reads).add(event.expectedMs, event.tookMs);
+    }
+    std::printf("with a prefix cache    %4zu swaps, %zu read again\n", swaps.all.size(), reads.all.size());
+    return estimatesHold(swaps, reads);
 }
 
 int runAll(const std::string& model, int cases) {
@@ -215,6 +237,7 @@ int runAll(const std::string& model, int cases) {
         good = report(link, list, wrong, preemptions) && good;
         std::fflush(stdout);
     }
+    good = withAPrefixCache(model, cases, someTokens) && good;
     const double share = static_cast<double>(wrong) / preemptions;
     std::printf("%d forced preemptions, %d wrong choices (%.1f %%; at most %g %%)\n", preemptions, wrong, 100 * share,
                 100 * kMostWrong);
