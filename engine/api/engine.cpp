@@ -98,7 +98,6 @@ void Engine::Impl::beginSession() {
     m_lastMapEpoch = m_idleEpoch = ~std::uint64_t(0);
     m_idle.clear();
     m_fileChangeSaid = false;
-    m_nanosPerReadToken = 0;
     m_readCost = ReadCost(m_model->trace.attentionPerToken);
     m_stepTime = StepTimeBudget(m_model->stepCapacity);
     if (m_parts.blockLog)

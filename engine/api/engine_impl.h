@@ -89,6 +89,7 @@ private:
     void setBudget();
     void tellRates();
     void learnReading(const sched::StepPlan& plan, Nanos took);
+    double secondsToRead(std::int64_t from, std::int64_t to) const;
     void sayPreemptions();
     void flatten(const sched::StepPlan& plan);
     void sayAdmissions(const sched::StepPlan& plan);
@@ -100,7 +101,7 @@ private:
     void accept(const sched::StepPlan& plan);
     void collectEnded();
     void backendFailed();
-    void countStep(const sched::StepPlan& plan, Nanos start);
+    void countStep(Nanos start);
     void fault(const std::string& message);
 
     void publish(bool sampled);
@@ -121,8 +122,7 @@ private:
     std::unordered_map<RequestId, Kept> m_kept;
     std::optional<Error> m_endError; ///< why the sequences that end now do so, when the engine made them
     StepTimeBudget m_stepTime{1};
-    double m_nanosPerReadToken = 0; ///< smoothed; 0 = not known yet
-    ReadCost m_readCost;            ///< with a host tier
+    ReadCost m_readCost;
 
     // scratch of a step; keeps its capacity
     std::vector<RequestId> m_members;

@@ -69,8 +69,7 @@ MeasuredEvent Engine::Impl::measure(const Request& request) const {
                               std::max<std::int64_t>(0, cache.mostBlocks(out.promptTokens + 1, m_model->stepCapacity) -
                                                             out.cachedTokens / cache.blockSize()));
     const std::int64_t given = std::max(out.cachedTokens, cache.reusable(prompt->ids, request.adapter));
-    if (m_nanosPerReadToken > 0)
-        out.seconds = m_nanosPerReadToken * static_cast<double>(out.promptTokens - given) / 1e9;
+    out.seconds = secondsToRead(given, out.promptTokens);
     if (out.needed() > out.limit)
         planLarger(request, out);
     return out;

@@ -12,7 +12,6 @@ namespace kvscope::api {
 namespace {
 
 /// Weight of the newest chunk in the smoothed reading speed.
-constexpr double kSpeedWeight = 0.3;
 
 /// Share by which a cost rate must have changed to be told again.
 constexpr double kRateStep = 0.1;
@@ -55,7 +54,7 @@ Engine::StepResult Engine::Impl::step() {
     m_times.totalSchedule += now() - start;
     const StepResult result = run(plan);
     if (result == StepResult::Ran)
-        countStep(plan, start);
+        countStep(start);
     return result;
 }
 
@@ -134,12 +133,18 @@ void Engine::Impl::tellRates() {
 
 void Engine::Impl::learnReading(const sched::StepPlan& plan, Nanos took) {
     // What answers cost says nothing of reading.
-    if (!m_model->mover || readTokens(plan) < std::min<std::int64_t>(kLeastToLearn, m_model->stepCapacity))
+    if (readTokens(plan) < std::min<std::int64_t>(kLeastToLearn, m_model->stepCapacity))
         return;
     double positions = 0;
     for (const sched::StepItem& item : plan.items)
         positions += static_cast<double>(item.to - item.from) * static_cast<double>(item.from + item.to - 1) / 2;
     m_readCost.step(plan.tokens, positions, took);
+}
+
+/// The tokens at positions [from, to); -1 = not known yet.
+double Engine::Impl::secondsToRead(std::int64_t from, std::int64_t to) const {
+    const kv::CostRates rates{m_readCost.nanosPerToken(), m_readCost.nanosPerTokenAndPosition(), 0, 0};
+    return rates.known() ? rates.toRead(from, to) / 1e9 : -1;
 }
 
 void Engine::Impl::flatten(const sched::StepPlan& plan) {
@@ -282,8 +287,8 @@ void Engine::Impl::sayAdmissions(const sched::StepPlan& plan) {
         request.readingSaid = true;
         request.said.reset();
         const sched::Sequence& sequence = *m_model->scheduler->find(item.sequence);
-        const double left = m_nanosPerReadToken * static_cast<double>(sequence.known() - item.from) / 1e9;
-        say(PrefillEvent{item.request, item.from, item.from, sequence.known(), left > 0 ? left : -1});
+        const double left = secondsToRead(item.from, sequence.known());
+        say(PrefillEvent{item.request, item.from, item.from, sequence.known(), left});
     }
 }
 
@@ -292,12 +297,12 @@ void Engine::Impl::sayProgress(const sched::StepPlan& plan) {
         if (item.samples) // reading is over; the token says so
             continue;
         const sched::Sequence& sequence = *m_model->scheduler->find(item.sequence);
-        const double left = m_nanosPerReadToken * static_cast<double>(sequence.known() - item.to) / 1e9;
-        say(PrefillEvent{item.request, sequence.usage.reusedTokens, item.to, sequence.known(), left > 0 ? left : -1});
+        const double left = secondsToRead(item.to, sequence.known());
+        say(PrefillEvent{item.request, sequence.usage.reusedTokens, item.to, sequence.known(), left});
     }
 }
 
-void Engine::Impl::countStep(const sched::StepPlan& plan, Nanos start) {
+void Engine::Impl::countStep(Nanos start) {
     if (!m_model)
         return;
     const kernels::PhaseTimes phases = m_model->backend->phaseTimes();
@@ -308,11 +313,6 @@ void Engine::Impl::countStep(const sched::StepPlan& plan, Nanos start) {
     m_times.totalLogits += phases.logits;
     m_times.totalSampling += phases.sample;
     const Nanos beforePublish = now();
-    if (const std::int64_t read = readTokens(plan); read > 0) {
-        const double perToken = static_cast<double>(beforePublish - start) / static_cast<double>(read);
-        m_nanosPerReadToken =
-            m_nanosPerReadToken <= 0 ? perToken : m_nanosPerReadToken + kSpeedWeight * (perToken - m_nanosPerReadToken);
-    }
     m_times.totalStep += beforePublish - start;
     publish(true);
     const Nanos published = now() - beforePublish;

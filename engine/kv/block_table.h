@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
 
 #include "engine/base/ids.h"
+#include "engine/kv/record_slots.h"
 
 namespace kvscope::kv {
 
@@ -19,22 +19,7 @@ class KvCache;
 class BlockTable {
 public:
     BlockTable() = default;
-    BlockTable(BlockTable&& other) noexcept
-        : m_cache(std::exchange(other.m_cache, nullptr))
-        , m_record(std::exchange(other.m_record, -1)) {}
-    BlockTable& operator=(BlockTable&& other) noexcept {
-        if (this != &other) {
-            release();
-            m_cache = std::exchange(other.m_cache, nullptr);
-            m_record = std::exchange(other.m_record, -1);
-        }
-        return *this;
-    }
-    BlockTable(const BlockTable&) = delete;
-    BlockTable& operator=(const BlockTable&) = delete;
-    ~BlockTable() { release(); }
-
-    explicit operator bool() const { return m_cache != nullptr; }
+    explicit operator bool() const { return m_own.keeper() != nullptr; }
     /// In order of position; invalid where the window has passed them (CacheConfig::sinkWindow). Valid until the next
     /// call on the cache.
     std::span<const BlockId> blocks() const;
@@ -48,43 +33,30 @@ public:
     /// Where the block being filled lies while it is filled (CacheConfig::tailSlots); -1 = the table has none.
     std::int32_t tailSlot() const;
     /// Gives everything back now; the handle is empty afterwards. Does nothing on an empty handle.
-    void release() noexcept;
+    void release() noexcept { m_own.release(); }
 
 private:
     friend class KvCache;
-    BlockTable(KvCache* cache, std::int32_t record) : m_cache(cache), m_record(record) {}
-    KvCache* m_cache = nullptr;
-    std::int32_t m_record = -1;
+    friend class RecordOwner<KvCache, BlockTable>;
+    BlockTable(KvCache* cache, std::int32_t record) : m_own(cache, record) {}
+    static void giveBack(KvCache& cache, std::int32_t record) noexcept;
+    RecordOwner<KvCache, BlockTable> m_own;
 };
 
 /// Keeps blocks from being evicted as long as it lives. Independent of any table.
 class PinnedBlocks {
 public:
     PinnedBlocks() = default;
-    PinnedBlocks(PinnedBlocks&& other) noexcept
-        : m_cache(std::exchange(other.m_cache, nullptr))
-        , m_record(std::exchange(other.m_record, -1)) {}
-    PinnedBlocks& operator=(PinnedBlocks&& other) noexcept {
-        if (this != &other) {
-            release();
-            m_cache = std::exchange(other.m_cache, nullptr);
-            m_record = std::exchange(other.m_record, -1);
-        }
-        return *this;
-    }
-    PinnedBlocks(const PinnedBlocks&) = delete;
-    PinnedBlocks& operator=(const PinnedBlocks&) = delete;
-    ~PinnedBlocks() { release(); }
-
-    explicit operator bool() const { return m_cache != nullptr; }
+    explicit operator bool() const { return m_own.keeper() != nullptr; }
     std::span<const BlockId> blocks() const;
-    void release() noexcept;
+    void release() noexcept { m_own.release(); }
 
 private:
     friend class KvCache;
-    PinnedBlocks(KvCache* cache, std::int32_t record) : m_cache(cache), m_record(record) {}
-    KvCache* m_cache = nullptr;
-    std::int32_t m_record = -1;
+    friend class RecordOwner<KvCache, PinnedBlocks>;
+    PinnedBlocks(KvCache* cache, std::int32_t record) : m_own(cache, record) {}
+    static void giveBack(KvCache& cache, std::int32_t record) noexcept;
+    RecordOwner<KvCache, PinnedBlocks> m_own;
 };
 
 } // namespace kvscope::kv

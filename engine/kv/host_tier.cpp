@@ -15,11 +15,10 @@ constexpr std::uint64_t kRank = 0; ///< of all cached entries: the order is that
 } // namespace
 
 std::int64_t SwappedTable::tokens() const {
-    return m_tier ? m_tier->m_swapped[HostTier::at(m_record)].tokens : 0;
+    return m_own.keeper() ? m_own.keeper()->m_swapped[m_own.record()].tokens : 0;
 }
-void SwappedTable::release() noexcept {
-    if (m_tier)
-        std::exchange(m_tier, nullptr)->releaseTable(std::exchange(m_record, -1));
+void SwappedTable::giveBack(HostTier& tier, std::int32_t record) noexcept {
+    tier.releaseTable(record);
 }
 
 HostTier::HostTier(const HostConfig& config, std::int32_t blockSize)
@@ -203,7 +202,7 @@ bool HostTier::addTail(const SwappedTable& table, std::int32_t tailSlot) {
 }
 
 std::span<const std::int32_t> HostTier::slotsOf(const SwappedTable& table) const {
-    return m_swapped[at(table.m_record)].blocks;
+    return m_swapped[table.m_own.record()].blocks;
 }
 
 void HostTier::loadTail(const SwappedTable& table, std::int32_t tailSlot) {

@@ -11,6 +11,7 @@
 #include "engine/kv/block_store.h"
 #include "engine/kv/free_list.h"
 #include "engine/kv/key_table.h"
+#include "engine/kv/record_slots.h"
 
 namespace kvscope::kv {
 
@@ -46,30 +47,16 @@ class HostTier;
 class SwappedTable {
 public:
     SwappedTable() = default;
-    SwappedTable(SwappedTable&& other) noexcept
-        : m_tier(std::exchange(other.m_tier, nullptr))
-        , m_record(std::exchange(other.m_record, -1)) {}
-    SwappedTable& operator=(SwappedTable&& other) noexcept {
-        if (this != &other) {
-            release();
-            m_tier = std::exchange(other.m_tier, nullptr);
-            m_record = std::exchange(other.m_record, -1);
-        }
-        return *this;
-    }
-    SwappedTable(const SwappedTable&) = delete;
-    SwappedTable& operator=(const SwappedTable&) = delete;
-    ~SwappedTable() { release(); }
-
-    explicit operator bool() const { return m_tier != nullptr; }
+    explicit operator bool() const { return m_own.keeper() != nullptr; }
     std::int64_t tokens() const; ///< whose K/V it holds; 0 on an empty handle
-    void release() noexcept;
+    void release() noexcept { m_own.release(); }
 
 private:
     friend class HostTier;
-    SwappedTable(HostTier* tier, std::int32_t record) : m_tier(tier), m_record(record) {}
-    HostTier* m_tier = nullptr;
-    std::int32_t m_record = -1;
+    friend class RecordOwner<HostTier, SwappedTable>;
+    SwappedTable(HostTier* tier, std::int32_t record) : m_own(tier, record) {}
+    static void giveBack(HostTier& tier, std::int32_t record) noexcept;
+    RecordOwner<HostTier, SwappedTable> m_own;
 };
 
 /// Host memory below the pool: a fixed number of slots. An entry is content that can be found (cached: least recently
@@ -147,7 +134,7 @@ private:
     static std::size_t at(std::int32_t slot) { return static_cast<std::size_t>(slot); }
     Entry& entry(std::int32_t slot) { return m_entries[at(slot)]; }
     const Entry& entry(std::int32_t slot) const { return m_entries[at(slot)]; }
-    Swapped& record(const SwappedTable& table) { return m_swapped[at(table.m_record)]; }
+    Swapped& record(const SwappedTable& table) { return m_swapped[table.m_own.record()]; }
     bool holds(std::int32_t slot, const BlockContent& content) const;
     std::int32_t take();
     void forget(std::int32_t slot);

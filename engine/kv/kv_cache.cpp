@@ -25,28 +25,28 @@ std::uint64_t CacheCounters::totalEvictions() const {
 // ---- handles ----
 
 std::span<const BlockId> BlockTable::blocks() const {
-    return m_cache ? std::span<const BlockId>(m_cache->record(*this).blocks) : std::span<const BlockId>();
+    return m_own.keeper() ? std::span<const BlockId>(m_own.keeper()->record(*this).blocks) : std::span<const BlockId>();
 }
 std::span<const BlockId> BlockTable::windowBlocks() const {
-    return m_cache ? std::span<const BlockId>(m_cache->record(*this).window.blocks) : std::span<const BlockId>();
+    return m_own.keeper() ? std::span<const BlockId>(m_own.keeper()->record(*this).window.blocks)
+                          : std::span<const BlockId>();
 }
 std::int64_t BlockTable::tokens() const {
-    return m_cache ? m_cache->record(*this).tokens : 0;
+    return m_own.keeper() ? m_own.keeper()->record(*this).tokens : 0;
 }
 OwnerId BlockTable::owner() const {
-    return m_cache ? m_cache->record(*this).owner : OwnerId();
+    return m_own.keeper() ? m_own.keeper()->record(*this).owner : OwnerId();
 }
 std::int32_t BlockTable::tailSlot() const {
-    return m_cache ? m_cache->record(*this).tailSlot : -1;
+    return m_own.keeper() ? m_own.keeper()->record(*this).tailSlot : -1;
 }
-void BlockTable::release() noexcept {
-    if (m_cache)
-        std::exchange(m_cache, nullptr)->releaseTable(std::exchange(m_record, -1));
+void BlockTable::giveBack(KvCache& cache, std::int32_t record) noexcept {
+    cache.releaseTable(record);
 }
 
 const KvCache::TableRecord& KvCache::record(const BlockTable& table) const {
-    KV_CHECK(table.m_cache == this, "a block table of another cache, or an empty one, was used");
-    return m_tables[static_cast<std::size_t>(table.m_record)];
+    KV_CHECK(table.m_own.keeper() == this, "a block table of another cache, or an empty one, was used");
+    return m_tables[table.m_own.record()];
 }
 KvCache::TableRecord& KvCache::record(const BlockTable& table) {
     return const_cast<TableRecord&>(std::as_const(*this).record(table));

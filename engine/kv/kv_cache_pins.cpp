@@ -10,12 +10,11 @@
 namespace kvscope::kv {
 
 std::span<const BlockId> PinnedBlocks::blocks() const {
-    return m_cache ? std::span<const BlockId>(m_cache->m_pins[static_cast<std::size_t>(m_record)].blocks)
-                   : std::span<const BlockId>();
+    return m_own.keeper() ? std::span<const BlockId>(m_own.keeper()->m_pins[m_own.record()].blocks)
+                          : std::span<const BlockId>();
 }
-void PinnedBlocks::release() noexcept {
-    if (m_cache)
-        std::exchange(m_cache, nullptr)->releasePins(std::exchange(m_record, -1));
+void PinnedBlocks::giveBack(KvCache& cache, std::int32_t record) noexcept {
+    cache.releasePins(record);
 }
 
 PinnedBlocks KvCache::pin(const BlockTable& handle, std::int32_t blocks) {

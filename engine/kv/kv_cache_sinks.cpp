@@ -12,9 +12,9 @@
 namespace kvscope::kv {
 
 std::int32_t BlockTable::heldBlocks() const {
-    if (m_cache == nullptr)
+    if (m_own.keeper() == nullptr)
         return 0;
-    const KvCache::TableRecord& table = m_cache->record(*this);
+    const KvCache::TableRecord& table = m_own.keeper()->record(*this);
     return static_cast<std::int32_t>(table.blocks.size() - table.passedBlocks());
 }
 

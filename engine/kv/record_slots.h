@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
 namespace kvscope::kv {
@@ -18,5 +19,38 @@ template <class Record> std::int32_t takeRecord(std::deque<Record>& records, std
     free.pop_back();
     return index;
 }
+
+/// What a move-only handle holds: a record of its keeper, which is given back once. `Handle` says how, by a static
+/// `giveBack(Keeper&, record)` that does not throw.
+template <class Keeper, class Handle> class RecordOwner {
+public:
+    RecordOwner() = default;
+    RecordOwner(Keeper* keeper, std::int32_t record) : m_keeper(keeper), m_record(record) {}
+    RecordOwner(RecordOwner&& other) noexcept
+        : m_keeper(std::exchange(other.m_keeper, nullptr))
+        , m_record(std::exchange(other.m_record, -1)) {}
+    RecordOwner& operator=(RecordOwner&& other) noexcept {
+        if (this != &other) {
+            release();
+            m_keeper = std::exchange(other.m_keeper, nullptr);
+            m_record = std::exchange(other.m_record, -1);
+        }
+        return *this;
+    }
+    RecordOwner(const RecordOwner&) = delete;
+    RecordOwner& operator=(const RecordOwner&) = delete;
+    ~RecordOwner() { release(); }
+
+    void release() noexcept {
+        if (m_keeper != nullptr)
+            Handle::giveBack(*std::exchange(m_keeper, nullptr), std::exchange(m_record, -1));
+    }
+    Keeper* keeper() const { return m_keeper; } ///< nullptr = it holds nothing
+    std::size_t record() const { return static_cast<std::size_t>(m_record); }
+
+private:
+    Keeper* m_keeper = nullptr;
+    std::int32_t m_record = -1;
+};
 
 } // namespace kvscope::kv

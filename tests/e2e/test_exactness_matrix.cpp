@@ -315,11 +315,11 @@ private slots:
             // takes six times as long, so it gets less to do. Every tenth goes up to the whole 1,500 tokens.
             const std::vector<kernels::Isa> sets = supportedIsas();
             const kernels::Isa isa = sets[(sets.size() - 1 + run / 5 * (run % 5 == 0)) % sets.size()];
-            MatrixModel model{*path, 49152, 400, 600};
+            MatrixModel model{*path, 49152, 400, 600, std::uint64_t(32) << 20};
             if (isa == kernels::Isa::Portable)
-                model = {*path, 49152, 160, 200};
+                std::tie(model.longest, model.tokens) = std::pair(160, 200);
             else if (run % 10 == 9)
-                model = {*path, 49152, 1500, 2000};
+                std::tie(model.longest, model.tokens) = std::pair(1500, 2000);
             MatrixWay way = matrixWay(model, run, isa);
             way.config.kvFormat = formOf(run, way.config.blockSize);
             const std::vector<cli::GenerateLine> lines = linesFor(way, model, 1000 + run);

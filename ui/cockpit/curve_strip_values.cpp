@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ui/cockpit/look.h"
 #include "ui/models/format.h"
 #include "ui/models/palette.h"
 
@@ -120,7 +121,7 @@ std::vector<CurveValue> StripPainter::values(Strip strip, int column) const {
             {Mark::Area, m_theme.memoryOther, Words::tr("other"), {}, parts.hasHost ? formatGib(parts.other()) : none}};
         if (n[MemoryParts::HostTier] > 0)
             out.push_back(
-                {Mark::Area, m_theme.memoryKv, Words::tr("host cache"), {}, engine(n[MemoryParts::HostTier])});
+                {Mark::Area, hostTierColor(m_theme), Words::tr("host cache"), {}, engine(n[MemoryParts::HostTier])});
         break;
     }
     case Strip::Rates: {

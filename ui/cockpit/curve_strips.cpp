@@ -9,6 +9,7 @@
 #include <cmath>
 #include <span>
 
+#include "ui/cockpit/look.h"
 #include "ui/models/format.h"
 #include "ui/models/palette.h"
 #include "ui/theme/plot_theme.h"
@@ -328,7 +329,7 @@ void StripPainter::memory(QPainter& painter, const QRect& rect, double ratio) co
                            over(m_theme.stateActive, m_theme.well, kStackAlpha),
                            over(m_theme.stateCachedRing, m_theme.well, kCachedAlpha),
                            over(m_theme.stateEmpty, m_theme.well, kStackAlpha),
-                           over(m_theme.memoryKv, m_theme.well, kCachedAlpha),
+                           hostTierColor(m_theme).rgb(),
                            over(m_theme.memoryActivations, m_theme.well, kStackAlpha),
                            over(m_theme.memoryOther, m_theme.well, kStackAlpha)};
     for (int x = 0; x < m_window.columns(); ++x) {

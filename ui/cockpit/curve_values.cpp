@@ -3,6 +3,9 @@
 
 #include <QPaintEvent>
 #include <QPainter>
+#include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "ui/cockpit/look.h"
 
@@ -13,7 +16,26 @@ constexpr int kNarrow = 240;           // below it margins and gap shrink, so th
 constexpr double kFirstColumn = 0.475; // the left names are shorter
 constexpr int kSwatch = 8;
 constexpr int kSwatchGap = 5;
+
+int perRowOf(const CurveValues::Group& group) {
+    return group.oneColumn ? 1 : 2;
+}
 } // namespace
+
+std::vector<int> stacked(const std::vector<std::pair<int, int>>& wanted, int room) {
+    std::vector<int> tops(wanted.size());
+    int below = room;
+    for (std::size_t i = wanted.size(); i-- > 0;) {
+        tops[i] = std::min(wanted[i].first, below - wanted[i].second);
+        below = tops[i];
+    }
+    int above = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        tops[i] = std::max(tops[i], above);
+        above = tops[i] + wanted[i].second;
+    }
+    return tops;
+}
 
 CurveValues::CurveValues(const Theme& theme, QWidget* parent) : QWidget(parent), m_theme(theme) {
     setAttribute(Qt::WA_OpaquePaintEvent);
@@ -25,49 +47,62 @@ void CurveValues::setTheme(const Theme& theme) {
     update();
 }
 
-QRect CurveValues::place(const Group& group, std::size_t index) const {
+QRect CurveValues::place(std::size_t at, std::size_t index) const {
+    const Group& group = m_groups[at];
     const bool narrow = width() < kNarrow;
     const int left = narrow ? 10 : 14, gap = narrow ? 10 : 12;
     const int room = width() - left - (narrow ? 10 : kRightMargin);
-    const int perRow = group.oneColumn ? 1 : 2;
-    const int rows = (int(group.values.size()) + perRow - 1) / perRow;
-    const int row = int(index) / perRow;
-    const int top = group.top + (group.height - rows * kLine) / 2 + row * kLine;
+    const int top = m_tops[at] + int(index) / perRowOf(group) * kLine;
     if (group.oneColumn)
         return {left, top, room, kLine};
     const int first = int(kFirstColumn * (room - gap));
     return index % 2 == 0 ? QRect(left, top, first, kLine) : QRect(left + first + gap, top, room - gap - first, kLine);
 }
 
-void CurveValues::setGroups(std::vector<Group> groups) {
-    QStringList spoken;
-    const bool sameShape = groups.size() == m_groups.size();
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-        const bool sameGroup = sameShape && groups[g].values.size() == m_groups[g].values.size() &&
-                               groups[g].top == m_groups[g].top && groups[g].height == m_groups[g].height;
-        for (std::size_t i = 0; i < groups[g].values.size(); ++i) {
-            const CurveValue& value = groups[g].values[i];
-            spoken << value.name + u' ' + value.value;
-            if (sameGroup && !(value == m_groups[g].values[i]))
-                update(place(groups[g], i));
-        }
-        if (!sameGroup)
-            update();
+/// Beside their strips; where a strip is lower than its values, they take from the room of the next ones.
+void CurveValues::stack() {
+    std::vector<std::pair<int, int>> wanted;
+    for (const Group& group : m_groups) {
+        const int tall = (int(group.values.size()) + perRowOf(group) - 1) / perRowOf(group) * kLine;
+        wanted.emplace_back(group.top + (group.height - tall) / 2, tall);
     }
-    if (!sameShape)
+    m_tops = stacked(wanted, height());
+}
+
+void CurveValues::setGroups(std::vector<Group> groups) {
+    const auto shapeOf = [](const Group& group) {
+        return std::tuple(group.top, group.height, group.oneColumn, group.values.size());
+    };
+    const bool sameShape = std::equal(groups.begin(), groups.end(), m_groups.begin(), m_groups.end(),
+                                      [&](const Group& a, const Group& b) { return shapeOf(a) == shapeOf(b); });
+    const std::vector<Group> before = std::exchange(m_groups, std::move(groups));
+    if (!sameShape) {
+        stack();
         update();
-    m_groups = std::move(groups);
+    }
+    QStringList spoken;
+    for (std::size_t g = 0; g < m_groups.size(); ++g)
+        for (std::size_t i = 0; i < m_groups[g].values.size(); ++i) {
+            const CurveValue& value = m_groups[g].values[i];
+            spoken << value.name + u' ' + value.value;
+            if (sameShape && !(value == before[g].values[i]))
+                update(place(g, i));
+        }
     setAccessibleDescription(spoken.join(QStringLiteral(", ")));
+}
+
+void CurveValues::resizeEvent(QResizeEvent*) {
+    stack();
 }
 
 void CurveValues::paintEvent(QPaintEvent* event) {
     QPainter painter(this);
     for (const QRect& rect : event->region())
         painter.fillRect(rect, m_theme.bg1);
-    for (const Group& group : m_groups)
-        for (std::size_t i = 0; i < group.values.size(); ++i)
-            if (const QRect rect = place(group, i); event->region().intersects(rect))
-                paintValue(painter, rect, group.values[i]);
+    for (std::size_t g = 0; g < m_groups.size(); ++g)
+        for (std::size_t i = 0; i < m_groups[g].values.size(); ++i)
+            if (const QRect rect = place(g, i); rect.bottom() < height() && event->region().intersects(rect))
+                paintValue(painter, rect, m_groups[g].values[i]);
 }
 
 void CurveValues::paintValue(QPainter& p, const QRect& rect, const CurveValue& value) const {

@@ -2,12 +2,17 @@
 #pragma once
 
 #include <QWidget>
+#include <utility>
 #include <vector>
 
 #include "ui/cockpit/curve_strips.h"
 #include "ui/theme/apply_theme.h"
 
 namespace kvscope::ui {
+
+/// Where blocks with these tops and heights begin: in order, none over another, each as near as can be to its top and
+/// within `room`. Where all do not fit, the last ones stand below it.
+std::vector<int> stacked(const std::vector<std::pair<int, int>>& wanted, int room);
 
 /// The values at the cursor, each group beside its strip. Repaints only the lines that read differently.
 class CurveValues final : public QWidget, public Themed {
@@ -26,12 +31,15 @@ public:
 
 protected:
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
-    QRect place(const Group& group, std::size_t index) const;
+    void stack();
+    QRect place(std::size_t group, std::size_t index) const;
     void paintValue(QPainter& painter, const QRect& rect, const CurveValue& value) const;
 
     std::vector<Group> m_groups;
+    std::vector<int> m_tops; ///< of the groups' first lines
     Theme m_theme;
 };
 

@@ -4,6 +4,7 @@
 namespace kvscope::ui {
 namespace {
 constexpr double kQuieterInside = 0.8; // of a cached block on the dark ground; the light token is quiet already
+constexpr double kFarther = 0.45;
 } // namespace
 
 BlockPalette blockPalette(const Theme& t) {
@@ -23,6 +24,10 @@ BlockPalette blockPalette(const Theme& t) {
     for (std::size_t i = 0; i < p.owners.size(); ++i)
         p.owners[i] = t.owners[i].rgb();
     return p;
+}
+
+QColor hostTierColor(const Theme& theme) {
+    return mixRgb(theme.memoryKv.rgb(), theme.well.rgb(), kFarther);
 }
 
 } // namespace kvscope::ui

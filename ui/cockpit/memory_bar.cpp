@@ -19,12 +19,6 @@ constexpr int kSwatch = 8;
 constexpr int kSwatchGap = 5;
 constexpr int kLabelGap = 14;
 constexpr int kHostNewsMs = 1000;
-/// Like the pool, from farther away.
-QColor hostColor(const Theme& theme) {
-    QColor color = theme.memoryKv;
-    color.setAlphaF(0.45f);
-    return color;
-}
 } // namespace
 
 MemoryBar::MemoryBar(const Theme& theme, QWidget* parent) : QWidget(parent), m_theme(theme) {
@@ -79,7 +73,7 @@ std::vector<MemoryBar::Segment> MemoryBar::segments() const {
         add(tr("Weights"), m_parts.bytes[MemoryParts::Weights], m_theme.memoryWeights, 3);
         add(tr("KV pool"), m_parts.pool(), m_theme.memoryKv, 0);
         if (m_parts.bytes[MemoryParts::HostTier] > 0)
-            add(tr("Host cache"), m_parts.bytes[MemoryParts::HostTier], hostColor(m_theme), 2);
+            add(tr("Host cache"), m_parts.bytes[MemoryParts::HostTier], hostTierColor(m_theme), 2);
         add(tr("Activations"), m_parts.bytes[MemoryParts::Activations], m_theme.memoryActivations, 1);
     }
     if (m_parts.hasHost) {

@@ -59,12 +59,15 @@ Warmth warmthOf(const api::OwnerBlocksEvent& owner, const metrics::BlockMapSnaps
         return warmth;
     const double whole = std::ceil(double(owner.tokens) / owner.blockSize);
     int cached = 0, inUse = 0;
+    bool gap = false; // what is cached behind one is of no use: it is found from the first token on
     for (const BlockId block : owner.blocks) {
-        if (!block.valid() || std::size_t(block.value()) >= map.cells.size())
+        if (!block.valid() || std::size_t(block.value()) >= map.cells.size()) {
+            gap = true;
             continue;
+        }
         switch (map.cells[std::size_t(block.value())].state) {
         case kv::BlockState::Cached:
-            ++cached;
+            cached += gap ? 0 : 1;
             break;
         case kv::BlockState::Filling:
         case kv::BlockState::Active:
@@ -73,7 +76,7 @@ Warmth warmthOf(const api::OwnerBlocksEvent& owner, const metrics::BlockMapSnaps
             ++inUse;
             break;
         default:
-            break;
+            gap = true;
         }
     }
     warmth.cached = float(std::min(1.0, cached / whole));

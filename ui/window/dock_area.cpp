@@ -207,12 +207,14 @@ void DockArea::apply(Arrangement arrangement) {
 }
 
 void DockArea::applySizes() {
+    m_columns->resize(size()); // sizes are shares of what a splitter has now: new ones have not been laid out yet
     std::vector<int> widths;
     for (std::size_t column = 0; column < m_rows.size(); ++column) {
         std::vector<int> heights;
         for (const DockCell& cell : m_arrangement.columns[column].cells)
             heights.push_back(cell.height);
         QSplitter* rows = m_rows[column];
+        rows->resize(rows->width(), height());
         rows->setSizes(shares(heights, height()));
         // When the window grows, docks without a height of their own take it, or else the last one.
         const bool open = std::count(heights.begin(), heights.end(), 0) > 0;
@@ -231,24 +233,26 @@ void DockArea::resizeEvent(QResizeEvent* event) {
     applySizes();
 }
 
+/// Only what somebody dragged is wanted; what a small window squeezed is not.
 void DockArea::userResized() {
-    m_arrangement = current();
+    for (std::size_t column = 0; column < m_rows.size(); ++column) {
+        const QList<int> heights = m_rows[column]->sizes();
+        std::vector<DockCell>& cells = m_arrangement.columns[column].cells;
+        for (std::size_t cell = 0; cell < cells.size(); ++cell)
+            if (cells[cell].height > 0 && heights.value(int(cell)) > 0)
+                cells[cell].height = heights.value(int(cell));
+        int& width = m_arrangement.columns[column].width;
+        if (width > 0 && m_columns->sizes().value(int(column)) > 0)
+            width = m_columns->sizes().value(int(column));
+    }
     emit changed();
 }
 
 Arrangement DockArea::current() const {
     Arrangement a = m_arrangement;
-    for (std::size_t column = 0; column < m_rows.size(); ++column) {
-        const QList<int> heights = m_rows[column]->sizes();
-        for (std::size_t cell = 0; cell < a.columns[column].cells.size(); ++cell) {
-            DockCell& out = a.columns[column].cells[cell];
-            out.current = static_cast<Dock*>(m_rows[column]->widget(int(cell)))->current();
-            if (out.height > 0 && heights.value(int(cell)) > 0)
-                out.height = heights.value(int(cell));
-        }
-        if (a.columns[column].width > 0 && m_columns->sizes().value(int(column)) > 0)
-            a.columns[column].width = m_columns->sizes().value(int(column));
-    }
+    for (std::size_t column = 0; column < m_rows.size(); ++column)
+        for (std::size_t cell = 0; cell < a.columns[column].cells.size(); ++cell)
+            a.columns[column].cells[cell].current = static_cast<Dock*>(m_rows[column]->widget(int(cell)))->current();
     for (std::size_t i = 0; i < m_floating.size(); ++i)
         a.floating[i].geometry = m_floating[i]->geometry();
     return a;

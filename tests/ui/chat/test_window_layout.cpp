@@ -130,8 +130,10 @@ private slots:
         map.cells[2].state = kv::BlockState::Cached;
         const Warmth warmth = warmthOf(owner, map);
         QVERIFY(warmth.known);
-        QCOMPARE(warmth.cached, 0.5F);
+        QCOMPARE(warmth.cached, 0.25F); // what lies behind the one that is gone must be computed again
         QCOMPARE(warmth.inUse, 0.25F);
+        owner.blocks = {BlockId(0), BlockId(1), BlockId(2)};
+        QCOMPARE(warmthOf(owner, map).cached, 0.5F);
     }
 
     void charactersOfABlock_data() {

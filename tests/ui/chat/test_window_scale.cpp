@@ -14,6 +14,8 @@
 #include "tests/ui/chat/contrast.h"
 #include "ui/chat/chat_view.h"
 #include "ui/cockpit/block_card.h"
+#include "ui/cockpit/block_map_panel.h"
+#include "ui/cockpit/curves_panel.h"
 #include "ui/cockpit/look.h"
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/pill.h"
@@ -212,6 +214,23 @@ private slots:
         stage->picture(QStringLiteral("whole-%1-%2").arg(size.width()).arg(text));
         const QStringList found = faults(*stage->window);
         QVERIFY2(found.isEmpty(), qPrintable(found.join(u'\n')));
+    }
+
+    /// From any size to any other in one go, as a tiling desktop does it.
+    void docksHaveTheirSizesAfterEveryJump() {
+        const auto stage = busyStage({1600, 1000});
+        const auto heights = [&] {
+            return std::pair(stage->window->findChild<BlockMapPanel*>()->height(),
+                             stage->window->findChild<CurvesPanel*>()->height());
+        };
+        const auto wanted = heights();
+        for (const QSize size : {QSize(960, 600), QSize(1280, 720), QSize(960, 1200), QSize(2300, 1300)}) {
+            stage->window->resize(size);
+            QCoreApplication::processEvents();
+            stage->window->resize(1600, 1000);
+            QCoreApplication::processEvents();
+            QVERIFY2(heights() == wanted, qPrintable(QString::number(heights().second)));
+        }
     }
 
     /// No part of the window keeps the colours of the other theme, and the answer goes on.

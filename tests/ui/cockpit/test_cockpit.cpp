@@ -10,6 +10,7 @@
 
 #include "tests/support/synthetic_cache.h"
 #include "ui/cockpit/block_map_panel.h"
+#include "ui/cockpit/curve_values.h"
 #include "ui/cockpit/curves_panel.h"
 #include "ui/cockpit/curves_plot.h"
 #include "ui/cockpit/legend.h"
@@ -90,6 +91,17 @@ private slots:
             QVERIFY2(bytes.count('\0') < bytes.size(), "an icon is empty");
             QVERIFY2(seen.insert(bytes).second, "two icons are the same picture");
         }
+    }
+
+    void valuesStandBesideTheirStripsAndNeverOverEachOther() {
+        using Blocks = std::vector<std::pair<int, int>>; // wanted top, height
+        QCOMPARE(stacked({{10, 40}, {80, 20}, {120, 50}}, 200), (std::vector<int>{10, 80, 120}));
+        QCOMPARE(stacked({{-10, 60}, {45, 20}, {70, 50}}, 200), (std::vector<int>{0, 60, 80}));
+        QCOMPARE(stacked({{10, 40}, {60, 30}, {120, 50}}, 150), (std::vector<int>{10, 60, 100}));
+        QCOMPARE(stacked({{10, 60}, {60, 30}, {70, 50}}, 150), (std::vector<int>{0, 60, 90}));
+        QCOMPARE(stacked({{10, 60}, {60, 30}, {70, 50}}, 100),
+                 (std::vector<int>{0, 60, 90})); // the last one is left out
+        QVERIFY(stacked(Blocks{}, 10).empty());
     }
 
     void fourStripsAtFirstStart() {
