@@ -207,14 +207,12 @@ void DockArea::apply(Arrangement arrangement) {
 }
 
 void DockArea::applySizes() {
-    m_columns->resize(size()); // sizes are shares of what a splitter has now: new ones have not been laid out yet
     std::vector<int> widths;
     for (std::size_t column = 0; column < m_rows.size(); ++column) {
         std::vector<int> heights;
         for (const DockCell& cell : m_arrangement.columns[column].cells)
             heights.push_back(cell.height);
         QSplitter* rows = m_rows[column];
-        rows->resize(rows->width(), height());
         rows->setSizes(shares(heights, height()));
         // When the window grows, docks without a height of their own take it, or else the last one.
         const bool open = std::count(heights.begin(), heights.end(), 0) > 0;
