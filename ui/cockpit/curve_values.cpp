@@ -59,7 +59,7 @@ QRect CurveValues::place(std::size_t at, std::size_t index) const {
     return index % 2 == 0 ? QRect(left, top, first, kLine) : QRect(left + first + gap, top, room - gap - first, kLine);
 }
 
-/// Beside their strips; where a strip is lower than its values, they take from the room of the next ones.
+/// Beside their strips; where a strip is lower than its values, they take from the room above it, else from that below.
 void CurveValues::stack() {
     std::vector<std::pair<int, int>> wanted;
     for (const Group& group : m_groups) {

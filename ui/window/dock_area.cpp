@@ -28,6 +28,16 @@ QList<int> shares(const std::vector<int>& wanted, int total) {
     return out;
 }
 
+/// Only what somebody dragged is wanted, not what a small window squeezed. `shown`: before the drag.
+void takeDragged(const QSplitter& splitter, int index, QList<int>& shown, int& wanted) {
+    const int now = splitter.sizes().value(index);
+    if (now == shown.value(index))
+        return;
+    shown[index] = now;
+    if (wanted > 0 && now > 0)
+        wanted = now;
+}
+
 } // namespace
 
 // ---- one dock ----
@@ -208,21 +218,25 @@ void DockArea::apply(Arrangement arrangement) {
 
 void DockArea::applySizes() {
     std::vector<int> widths;
+    m_shownHeights.clear();
     for (std::size_t column = 0; column < m_rows.size(); ++column) {
         std::vector<int> heights;
         for (const DockCell& cell : m_arrangement.columns[column].cells)
             heights.push_back(cell.height);
         QSplitter* rows = m_rows[column];
+        rows->resize(rows->width(), height()); // a new one has not been laid out yet; sizes are shares of what it has
         rows->setSizes(shares(heights, height()));
         // When the window grows, docks without a height of their own take it, or else the last one.
         const bool open = std::count(heights.begin(), heights.end(), 0) > 0;
         for (int i = 0; i < rows->count(); ++i)
             rows->setStretchFactor(i, open ? heights[std::size_t(i)] == 0 : i + 1 == rows->count());
+        m_shownHeights.push_back(rows->sizes());
         widths.push_back(m_arrangement.columns[column].width);
     }
     m_columns->setSizes(shares(widths, width()));
     for (int i = 0; i < m_columns->count(); ++i)
         m_columns->setStretchFactor(i, widths[std::size_t(i)] == 0);
+    m_shownWidths = m_columns->sizes();
 }
 
 /// Wanted sizes are kept while the window changes: what had to give way comes back.
@@ -231,17 +245,12 @@ void DockArea::resizeEvent(QResizeEvent* event) {
     applySizes();
 }
 
-/// Only what somebody dragged is wanted; what a small window squeezed is not.
 void DockArea::userResized() {
     for (std::size_t column = 0; column < m_rows.size(); ++column) {
-        const QList<int> heights = m_rows[column]->sizes();
-        std::vector<DockCell>& cells = m_arrangement.columns[column].cells;
-        for (std::size_t cell = 0; cell < cells.size(); ++cell)
-            if (cells[cell].height > 0 && heights.value(int(cell)) > 0)
-                cells[cell].height = heights.value(int(cell));
-        int& width = m_arrangement.columns[column].width;
-        if (width > 0 && m_columns->sizes().value(int(column)) > 0)
-            width = m_columns->sizes().value(int(column));
+        DockColumn& wanted = m_arrangement.columns[column];
+        for (std::size_t cell = 0; cell < wanted.cells.size(); ++cell)
+            takeDragged(*m_rows[column], int(cell), m_shownHeights[column], wanted.cells[cell].height);
+        takeDragged(*m_columns, int(column), m_shownWidths, wanted.width);
     }
     emit changed();
 }

@@ -99,6 +99,8 @@ private:
     Arrangement m_arrangement;
     QSplitter* m_columns;
     std::vector<QSplitter*> m_rows;
+    std::vector<QList<int>> m_shownHeights; ///< of the rows, until somebody drags them
+    QList<int> m_shownWidths;               ///< of the columns
     std::vector<Dock*> m_floating;
     QWidget* m_parking; ///< hidden panels live here
 };

@@ -169,6 +169,7 @@ private:
     } m_pendingHit;         ///< to be shown once its chat is there
     TopBar* m_top;
     QSplitter* m_body;
+    QList<int> m_shownBody; ///< its sizes, until somebody drags them
     ConversationPanel* m_side;
     ChatPanel* m_chatPanel;
     DockArea* m_docks;

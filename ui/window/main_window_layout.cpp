@@ -4,6 +4,7 @@
 #include <QMouseEvent>
 #include <QSettings>
 #include <QSplitter>
+#include <utility>
 
 #include "ui/chat/chat_panel.h"
 #include "ui/chat/conversation_panel.h"
@@ -71,6 +72,7 @@ void MainWindow::applyBodySizes() {
     int cockpit = m_docks->isVisibleTo(this) ? m_arrangement.cockpitWidth : 0;
     cockpit = std::max(0, std::min(cockpit, total - side - kChatAtLeast));
     m_body->setSizes({side, std::max(kChatAtLeast, total - side - cockpit - 2), cockpit});
+    m_shownBody = m_body->sizes();
 }
 
 void MainWindow::resizeEvent(QResizeEvent* event) {
@@ -135,10 +137,13 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
     return QMainWindow::eventFilter(watched, event);
 }
 
+/// Only what was dragged is wanted: a small window may have squeezed the other one.
 void MainWindow::bodyDragged() {
-    if (m_side->isVisible() && !m_sideOverlay)
+    const QList<int> before = std::exchange(m_shownBody, m_body->sizes());
+    const auto dragged = [&](int index) { return m_shownBody.value(index) != before.value(index); };
+    if (m_side->isVisible() && !m_sideOverlay && dragged(m_body->indexOf(m_side)))
         m_arrangement.sideWidth = m_side->width();
-    if (m_docks->isVisible())
+    if (m_docks->isVisible() && dragged(m_body->indexOf(m_docks)))
         m_arrangement.cockpitWidth = m_docks->width();
     m_saveLayoutTimer.start();
 }

@@ -8,6 +8,7 @@
 #include <QMouseEvent>
 #include <QScrollArea>
 #include <QScrollBar>
+#include <QSplitter>
 #include <map>
 
 #include "tests/support/window_stage.h"
@@ -20,6 +21,7 @@
 #include "ui/widgets/elided_label.h"
 #include "ui/widgets/pill.h"
 #include "ui/widgets/segmented_control.h"
+#include "ui/window/dock_area.h"
 
 using namespace kvscope;
 using namespace kvscope::ui;
@@ -231,6 +233,30 @@ private slots:
             QCoreApplication::processEvents();
             QVERIFY2(heights() == wanted, qPrintable(QString::number(heights().second)));
         }
+    }
+
+    void aDragInALowWindowIsAllThatIsKept() {
+        const auto stage = busyStage({1600, 1000});
+        const int map = stage->window->findChild<BlockMapPanel*>()->height();
+        stage->window->resize(1600, 780);
+        QCoreApplication::processEvents();
+        const auto* curves = stage->window->findChild<CurvesPanel*>();
+        QVERIFY(stage->window->findChild<BlockMapPanel*>()->height() < map);
+        const auto all = stage->window->docks()->findChildren<QSplitter*>();
+        const auto rows = std::find_if(all.begin(), all.end(), [](QSplitter* s) { return s->count() == 3; });
+        QVERIFY(rows != all.end());
+        const int before = curves->height();
+        QSplitterHandle* const handle = (*rows)->handle(2); // below the curves
+        const QPoint middle = handle->rect().center();
+        QTest::mousePress(handle, Qt::LeftButton, {}, middle);
+        QTest::mouseMove(handle, middle + QPoint(0, -20));
+        QTest::mouseRelease(handle, Qt::LeftButton, {}, middle + QPoint(0, -20));
+        const int after = curves->height();
+        QVERIFY(after != before);
+        stage->window->resize(1600, 1000);
+        QCoreApplication::processEvents();
+        QCOMPARE(stage->window->findChild<BlockMapPanel*>()->height(), map);
+        QCOMPARE(curves->height(), after);
     }
 
     /// No part of the window keeps the colours of the other theme, and the answer goes on.
