@@ -58,7 +58,7 @@ struct EngineStats {
     Nanos evictedAge = 0;       ///< of all evictions together: since each block had been read last
     const char* eviction = "";  ///< the policy
     const char* allocator = ""; ///< its name
-    /// Preemptions that are over, where there is a host tier: how many, what was estimated, what they took.
+    /// Preemptions that are over, where there is a host tier: how many, what was expected, what they took.
     struct Preempted {
         std::uint64_t count = 0;
         Nanos estimated = 0, took = 0;

@@ -89,7 +89,9 @@ private:
     void setBudget();
     void tellRates();
     void learnReading(const sched::StepPlan& plan, Nanos took);
+    std::int64_t sight() const;
     double secondsToRead(std::int64_t from, std::int64_t to) const;
+    double secondsLeft(const sched::StepPlan& plan, std::int64_t from, std::int64_t to) const;
     void sayPreemptions();
     void flatten(const sched::StepPlan& plan);
     void sayAdmissions(const sched::StepPlan& plan);

@@ -3,6 +3,7 @@
 // One step: schedule, flatten, compute, draw, append, publish, give out.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/api/engine_impl.h"
 #include "engine/base/check.h"
@@ -10,8 +11,6 @@
 namespace kvscope::api {
 
 namespace {
-
-/// Weight of the newest chunk in the smoothed reading speed.
 
 /// Share by which a cost rate must have changed to be told again.
 constexpr double kRateStep = 0.1;
@@ -133,18 +132,32 @@ void Engine::Impl::tellRates() {
 
 void Engine::Impl::learnReading(const sched::StepPlan& plan, Nanos took) {
     // What answers cost says nothing of reading.
-    if (readTokens(plan) < std::min<std::int64_t>(kLeastToLearn, m_model->stepCapacity))
+    if (readTokens(plan) < std::min({kLeastToLearn, m_model->stepCapacity, m_stepTime.tokens()}))
         return;
     double positions = 0;
     for (const sched::StepItem& item : plan.items)
-        positions += static_cast<double>(item.to - item.from) * static_cast<double>(item.from + item.to - 1) / 2;
+        positions += ReadCost::positionsSeen(item.from, item.to, sight());
     m_readCost.step(plan.tokens, positions, took);
 }
 
-/// The tokens at positions [from, to); -1 = not known yet.
+/// Positions that a token sees before it, at most.
+std::int64_t Engine::Impl::sight() const {
+    const kv::SinkWindow& window = m_model->cache->sight();
+    return window.on() ? window.unaffected() : std::numeric_limits<std::int64_t>::max();
+}
+
+/// The tokens at positions [from, to), if nothing else is computed meanwhile; -1 = not known yet.
 double Engine::Impl::secondsToRead(std::int64_t from, std::int64_t to) const {
-    const kv::CostRates rates{m_readCost.nanosPerToken(), m_readCost.nanosPerTokenAndPosition(), 0, 0};
-    return rates.known() ? rates.toRead(from, to) / 1e9 : -1;
+    if (m_readCost.nanosPerToken() <= 0)
+        return -1;
+    return m_readCost.toRead(to - from, ReadCost::positionsSeen(from, to, sight())) / 1e9;
+}
+
+/// The same for a sequence of this step, while the company stays: answers take their part of each step.
+double Engine::Impl::secondsLeft(const sched::StepPlan& plan, std::int64_t from, std::int64_t to) const {
+    const double alone = secondsToRead(from, to);
+    const auto read = std::max<std::int64_t>(1, readTokens(plan));
+    return alone < 0 ? alone : alone * static_cast<double>(plan.tokens) / static_cast<double>(read);
 }
 
 void Engine::Impl::flatten(const sched::StepPlan& plan) {
@@ -287,7 +300,7 @@ void Engine::Impl::sayAdmissions(const sched::StepPlan& plan) {
         request.readingSaid = true;
         request.said.reset();
         const sched::Sequence& sequence = *m_model->scheduler->find(item.sequence);
-        const double left = secondsToRead(item.from, sequence.known());
+        const double left = secondsLeft(plan, item.from, sequence.known());
         say(PrefillEvent{item.request, item.from, item.from, sequence.known(), left});
     }
 }
@@ -297,7 +310,7 @@ void Engine::Impl::sayProgress(const sched::StepPlan& plan) {
         if (item.samples) // reading is over; the token says so
             continue;
         const sched::Sequence& sequence = *m_model->scheduler->find(item.sequence);
-        const double left = secondsToRead(item.to, sequence.known());
+        const double left = secondsLeft(plan, item.to, sequence.known());
         say(PrefillEvent{item.request, sequence.usage.reusedTokens, item.to, sequence.known(), left});
     }
 }

@@ -14,6 +14,14 @@ constexpr double kOutlier = 4;    ///< a step that took so many times what was e
 
 } // namespace
 
+double ReadCost::positionsSeen(std::int64_t from, std::int64_t to, std::int64_t sight) {
+    const auto below = [sight](std::int64_t end) { // of [0, end)
+        const auto whole = static_cast<double>(std::min(end, sight)), rest = static_cast<double>(end) - whole;
+        return whole * (whole - 1) / 2 + rest * static_cast<double>(sight);
+    };
+    return below(to) - below(from);
+}
+
 void ReadCost::step(std::int64_t tokens, double positions, Nanos took) {
     if (tokens <= 0 || took <= 0)
         return;

@@ -12,11 +12,18 @@ namespace kvscope::api {
 /// the same positions they say nothing of b; the operation counts of the model then do.
 class ReadCost {
 public:
+    /// What the tokens at positions [from, to) see before them, together; each at most `sight` (sinks and window).
+    static double positionsSeen(std::int64_t from, std::int64_t to, std::int64_t sight);
+
     /// `attentionPerToken`: expected b / a (exec::attentionPerToken).
     explicit ReadCost(double attentionPerToken = 0) : m_growth(attentionPerToken) {}
 
-    /// A step computed `tokens` tokens at positions of this sum.
+    /// A step computed `tokens` tokens that saw so many positions.
     void step(std::int64_t tokens, double positions, Nanos took);
+    /// So many tokens that see so many positions; 0 = nothing is known yet.
+    double toRead(std::int64_t tokens, double positions) const {
+        return m_a * static_cast<double>(tokens) + m_b * positions;
+    }
     double nanosPerToken() const { return m_a; } ///< at position 0; 0 = nothing is known yet
     double nanosPerTokenAndPosition() const { return m_b; }
 

@@ -54,9 +54,9 @@ struct PreemptionEvent {
     bool swapped = false;                                 ///< to the host tier and back; else read again
     std::int64_t tokens = 0;                              ///< that it had computed
     std::int32_t blocks = 0;                              ///< of those
-    double estimatedSwapMs = 0, estimatedRecomputeMs = 0; ///< when it was decided
+    double estimatedSwapMs = 0, estimatedRecomputeMs = 0; ///< what was compared when it was decided
     std::int64_t restored = 0; ///< tokens that had to be loaded or read again; the rest was still cached
-    double expectedMs = 0;     ///< the estimate of what was decided, for these tokens alone
+    double expectedMs = 0;     ///< estimated when it came back: what was decided, for these tokens alone
     double tookMs = 0;         ///< what was decided
 };
 /// Text that became certain: whole UTF-8 characters only, nothing that a stop string could still swallow.

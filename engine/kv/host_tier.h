@@ -5,7 +5,6 @@
 #include <deque>
 #include <exception>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "engine/kv/block_store.h"

@@ -118,13 +118,14 @@ using GrowResult = tl::expected<std::int32_t, Shortage>; ///< blocks taken
 struct SwapEstimate {
     bool possible = false; ///< the host tier has room
     std::int32_t blocks = 0;
-    double storeNanos = 0, loadNanos = 0; ///< of everything, in case all of it is evicted
-    double readNanos = 0;                 ///< without a swap: to load what can be found again, and to read the rest
-    double demoteNanos = 0;               ///< before that: to store, as it is evicted, what can be found again
-    double lossNanos =
-        0; ///< what can be found again may be lost after all; what is swapped is held until it comes back
+    double storeNanos = 0; ///< of everything that the tier does not have
+    double loadNanos = 0;  ///< of everything but what stays, in case it is all evicted
+    // Without a swap:
+    double readNanos = 0;   ///< to load what can be found again, and to read the rest
+    double demoteNanos = 0; ///< before that: to store, as it is evicted, what can be found again
+    double lossNanos = 0;   ///< that may be lost after all, while what is swapped is held until it comes back
     double swapNanos() const { return storeNanos + loadNanos; }
-    bool swapIsCheaper() const { return swapNanos() < readNanos + demoteNanos + lossNanos; }
+    double withoutNanos() const { return readNanos + demoteNanos + lossNanos; }
 };
 
 /// Cumulative since the pool was made.
@@ -351,6 +352,7 @@ private:
         return hasTails() || m_window ? tokens / blockSize() * blockSize() : tokens;
     }
     std::int64_t shareable(std::span<const BlockId> blocks, std::int64_t tokens) const;
+    std::int64_t foundAgain(const TableRecord& table) const;
     std::size_t heldByWindow(std::span<const BlockId> blocks, std::span<const std::int32_t> hostSlots = {}) const;
     void openWindow(TableRecord& table);
     void growWindow(TableRecord& table, std::int64_t upTo);

@@ -182,13 +182,24 @@ double KvCache::loadNanos(const Match& match, std::int64_t tokens) const {
     return m_rates.nanosPerByteLoaded * static_cast<double>(bytes);
 }
 
+/// Leading blocks of a table that an admission will find again, evicted or not: eviction moves them to the tier. As far
+/// as their companions are there today; what a window group takes for others is lost.
+std::int64_t KvCache::foundAgain(const TableRecord& table) const {
+    const auto whole = static_cast<std::size_t>(table.tokens / blockSize());
+    const auto end = table.blocks.begin() + static_cast<std::ptrdiff_t>(whole);
+    const auto gone = std::find_if_not(table.blocks.begin(), end,
+                                       [this](BlockId block) { return block.valid() && m_pool.facts(block).findable; });
+    const auto leading = static_cast<std::size_t>(gone - table.blocks.begin());
+    return static_cast<std::int64_t>(heldByWindow(std::span(table.blocks).first(leading)));
+}
+
 SwapEstimate KvCache::estimateSwap(const BlockTable& handle) const {
     SwapEstimate out;
     const TableRecord& table = record(handle);
     const HostConfig& host = m_host->config();
     out.blocks = blocksFor(table.tokens);
     std::int64_t staying = 0; // leading blocks that others read too
-    std::int64_t found = 0;   // leading blocks that are found again, evicted or not: eviction moves them to the tier
+    const std::int64_t found = foundAgain(table);
     std::int32_t newSlots = 0, cachedHere = 0;
     std::uint64_t stored = 0, storedStaying = 0, storedFound = 0, loaded = 0, loadedFound = 0;
     for (std::int32_t i = 0; i < out.blocks; ++i) {
@@ -204,9 +215,7 @@ SwapEstimate KvCache::estimateSwap(const BlockTable& handle) const {
             storedStaying = stored;
         else
             loaded += host.blockBytes + (companion ? host.windowBytes : 0);
-        if (found == i && computedOf(table, static_cast<std::size_t>(i)) == static_cast<std::size_t>(blockSize()) &&
-            m_pool.facts(block).findable) {
-            ++found;
+        if (i < found) {
             storedFound = stored;
             loadedFound = loaded;
         }
@@ -220,11 +229,11 @@ SwapEstimate KvCache::estimateSwap(const BlockTable& handle) const {
     out.storeNanos = m_rates.nanosPerByteStored * static_cast<double>(stored);
     out.loadNanos = m_rates.nanosPerByteLoaded * static_cast<double>(loaded);
     out.readNanos = m_rates.toRead(std::min(staying * blockSize(), table.tokens), table.tokens);
-    const double foundAgain = m_rates.nanosPerByteLoaded * static_cast<double>(loadedFound) +
-                              m_rates.toRead(found * blockSize(), table.tokens);
-    if (found > staying && foundAgain < out.readNanos) {
-        out.lossNanos = kLossShare * (out.readNanos - foundAgain);
-        out.readNanos = foundAgain;
+    const double loadAndRead = m_rates.nanosPerByteLoaded * static_cast<double>(loadedFound) +
+                               m_rates.toRead(found * blockSize(), table.tokens);
+    if (found > staying && loadAndRead < out.readNanos) {
+        out.lossNanos = kLossShare * (out.readNanos - loadAndRead);
+        out.readNanos = loadAndRead;
         out.demoteNanos = m_rates.nanosPerByteStored * static_cast<double>(storedFound - storedStaying);
     }
     return out;

@@ -2,7 +2,6 @@
 //
 // Pins: blocks that are never evicted as long as a handle lives.
 #include <algorithm>
-#include <utility>
 
 #include "engine/kv/kv_cache.h"
 #include "engine/kv/record_slots.h"

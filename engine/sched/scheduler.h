@@ -57,7 +57,7 @@ struct SchedulerCounters {
     std::uint64_t preemptions = 0;
     std::uint64_t swapsOut = 0, swapsIn = 0; ///< of preempted sequences; those that end while they wait never come in
     std::uint64_t swappedBlocks = 0;         ///< of swaps out
-    /// Of preemptions that are over: what was estimated, and what it took.
+    /// Of preemptions that are over: what was expected when they came back (Preemption::expected), and what it took.
     Nanos swapsEstimated = 0, swapsTook = 0, rereadsEstimated = 0, rereadsTook = 0;
     std::uint64_t swaps = 0, rereads = 0; ///< how many these are
     /// Sequences that had to wait although enough blocks were free, because these did not lie together (contiguous
@@ -166,7 +166,13 @@ private:
     std::int64_t chunkOf(const Sequence& sequence) const;
     enum class Admitted { Yes, NotNow, Never };
     Admitted tryAdmit(Sequence& sequence, Nanos now);
-    void admitted(Sequence& sequence, kv::Admission admission, Nanos loading, Nanos now);
+    /// From the host tier.
+    struct Loaded {
+        Nanos took = 0;
+        std::uint64_t bytes = 0;
+    };
+    Loaded loadedSoFar() const;
+    void admitted(Sequence& sequence, kv::Admission admission, const Loaded& loaded, Nanos now);
     std::int32_t roomToStay(const Sequence& sequence) const;
     ForkSource forkSource(const Sequence& sequence) const;
     void explainWaiting();
@@ -177,7 +183,7 @@ private:
     std::int64_t roomOf(const Sequence& sequence) const;
     std::int64_t longestChunk() const;
     void chooseSwap(Sequence& victim);
-    void cameBack(Sequence& sequence, const kv::Admission& admission, Nanos loading);
+    void cameBack(Sequence& sequence, const kv::Admission& admission, const Loaded& loaded);
     void countReread(const StepItem& item, Sequence& sequence, Nanos stepTook);
     void preemptionOver(Sequence& sequence);
     kv::MoveTimes moved() const { return m_cache.host() != nullptr ? m_cache.host()->times() : kv::MoveTimes(); }

@@ -81,10 +81,11 @@ Scheduler::Admitted Scheduler::tryAdmit(Sequence& sequence, Nanos now) {
         // Alone, there is nothing to keep a block back for.
         if (!m_running.empty())
             request.keepBack = std::max(m_watermarkBlocks, first ? 0 : roomToStay(sequence));
-        const Nanos loadedBefore = moved().load;
+        const Loaded before = loadedSoFar();
         kv::AdmitResult result = m_cache.admit(request, now);
         if (result) {
-            admitted(sequence, std::move(*result), moved().load - loadedBefore, now);
+            const Loaded after = loadedSoFar();
+            admitted(sequence, std::move(*result), {after.took - before.took, after.bytes - before.bytes}, now);
             return Admitted::Yes;
         }
         // In small chunks it needs less: of a block, or, where nobody will give anything back, of a token.
@@ -149,7 +150,7 @@ std::int32_t Scheduler::roomToStay(const Sequence& sequence) const {
     return static_cast<std::int32_t>(std::clamp<std::int64_t>(outlook.most(), 1, m_cache.numBlocks()));
 }
 
-void Scheduler::admitted(Sequence& sequence, kv::Admission admission, Nanos loading, Nanos now) {
+void Scheduler::admitted(Sequence& sequence, kv::Admission admission, const Loaded& loaded, Nanos now) {
     m_waiting.erase(std::find(m_waiting.begin(), m_waiting.end(), &sequence));
     insertByArrival(m_running, sequence);
     const std::int64_t reused = admission.reusedTokens;
@@ -166,7 +167,7 @@ void Scheduler::admitted(Sequence& sequence, kv::Admission admission, Nanos load
         std::max(std::int64_t(0), std::min(reused, sequence.promptTokens) - sequence.everComputed);
     sequence.everComputed = std::max(sequence.everComputed, reused);
     if (sequence.preemption)
-        cameBack(sequence, admission, loading);
+        cameBack(sequence, admission, loaded);
     if (m_observer)
         m_observer->admitted(sequence, reused, admission.loadedBlocks);
     const auto known = static_cast<std::uint64_t>(sequence.known());

@@ -35,8 +35,8 @@ void Scheduler::chooseSwap(Sequence& victim) {
     preemption.blocks = estimate.blocks;
     preemption.estimatedStore = static_cast<Nanos>(estimate.storeNanos);
     preemption.estimatedSwap = static_cast<Nanos>(estimate.swapNanos());
-    preemption.estimatedRead = static_cast<Nanos>(estimate.readNanos);
-    const bool cheaper = !m_cache.costRates().known() || estimate.swapIsCheaper();
+    preemption.estimatedRead = static_cast<Nanos>(estimate.withoutNanos());
+    const bool cheaper = !m_cache.costRates().known() || estimate.swapNanos() < estimate.withoutNanos();
     if (estimate.possible && cheaper) {
         const Nanos before = moved().store;
         victim.swapped = m_cache.swapOut(victim.table);
@@ -53,26 +53,25 @@ void Scheduler::chooseSwap(Sequence& victim) {
     victim.preemption = preemption;
 }
 
-/// It was admitted again.
-void Scheduler::cameBack(Sequence& sequence, const kv::Admission& admission, Nanos loading) {
+Scheduler::Loaded Scheduler::loadedSoFar() const {
+    const kv::HostTier* host = m_cache.host();
+    return host == nullptr ? Loaded() : Loaded{host->times().load, host->counters().loadedBytes};
+}
+
+/// It was admitted again, for which so much was loaded.
+void Scheduler::cameBack(Sequence& sequence, const kv::Admission& admission, const Loaded& loaded) {
     Preemption& preemption = *sequence.preemption;
     const std::int64_t here = std::min(admission.reusedTokens, preemption.tokens); // the rest comes with the next steps
-    preemption.took += loading;
+    preemption.took += loaded.took;
     preemption.restored =
         std::min<std::int64_t>(static_cast<std::int64_t>(admission.loadedBlocks) * m_cache.blockSize(), here);
+    const kv::CostRates& rates = m_cache.costRates();
+    preemption.expected = (preemption.swaps ? preemption.estimatedStore : 0) +
+                          static_cast<Nanos>(rates.nanosPerByteLoaded * static_cast<double>(loaded.bytes) +
+                                             rates.toRead(here, preemption.tokens));
     if (preemption.swaps) {
         ++m_counters.swapsIn;
         sequence.swapped.release();
-        const Nanos load = preemption.estimatedSwap - preemption.estimatedStore;
-        preemption.expected = preemption.estimatedStore +
-                              static_cast<Nanos>(static_cast<double>(load) * static_cast<double>(preemption.restored) /
-                                                 static_cast<double>(preemption.tokens));
-    } else {
-        const kv::CostRates& rates = m_cache.costRates();
-        preemption.expected = static_cast<Nanos>(
-            rates.nanosPerByteLoaded * static_cast<double>(m_cache.host()->config().blockBytes *
-                                                           static_cast<std::uint64_t>(admission.loadedBlocks)) +
-            rates.toRead(here, preemption.tokens));
     }
     if (here == preemption.tokens)
         preemptionOver(sequence);

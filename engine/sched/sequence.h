@@ -116,9 +116,9 @@ struct Preemption {
     std::int32_t blocks = 0;   ///< of those
     Nanos estimatedStore = 0;  ///< to store
     Nanos estimatedSwap = 0;   ///< to store and to load
-    Nanos estimatedRead = 0;   ///< to load what can be found again and read the rest; 0 = the rates were not known yet
+    Nanos estimatedRead = 0;   ///< without a swap (SwapEstimate::withoutNanos); 0 = the rates were not known yet
     std::int64_t restored = 0; ///< tokens that were loaded, or read again; the rest was still cached
-    Nanos expected = 0;        ///< the estimate of what was decided, for these tokens alone
+    Nanos expected = 0;        ///< estimated when it came back: what was decided, for these tokens alone
     Nanos took = 0;            ///< storing and loading, or loading and its share of the steps that read again
 };
 

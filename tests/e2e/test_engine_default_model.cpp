@@ -109,7 +109,7 @@ private slots:
         api::EngineConfig base = EngineHarness::config(m_path);
         base.threads = 1;
         const std::string difference =
-            compareWays(allWays(base, 21), exactnessRequests(exactnessPrompts(49152, 300), 24));
+            compareWays(allWays(base, 21), exactnessRequests(exactnessPrompts(49152, 300), 20));
         QVERIFY2(difference.empty(), difference.c_str());
     }
 

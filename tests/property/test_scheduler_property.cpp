@@ -112,9 +112,9 @@ private:
         return cache;
     }
 
-    /// Moving for nothing; computing for nothing; about the same.
+    /// Computing costs far more than moving; nothing; about the same. Moving costs what it takes FakeHost.
     void changeRates(const Operation& o) {
-        static constexpr kv::CostRates kRates[] = {{100, 1, 0.001, 0.001}, {0.001, 0, 100, 100}, {64, 1, 8, 8}};
+        static constexpr kv::CostRates kRates[] = {{100000, 1000, 1, 1}, {0.001, 0, 1, 1}, {8, 0.125, 1, 1}};
         m_scheduler.setCostRates(kRates[o.b % 3]);
     }
 
@@ -225,6 +225,8 @@ private:
             RC_ASSERT(preemption.took >= 0);
             RC_ASSERT(preemption.restored >= 0);
             RC_ASSERT(preemption.restored <= preemption.tokens);
+            if (preemption.swaps && preemption.estimatedRead > 0) // the rates were known
+                RC_ASSERT(preemption.expected == preemption.took);
             m_preemptions.push_back(preemption);
         }
         for (const EndedSequence& ended : m_scheduler.takeEnded()) {

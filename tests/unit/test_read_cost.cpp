@@ -35,6 +35,14 @@ bool near(double value, double expected, double share) {
 class TestReadCost : public QObject {
     Q_OBJECT
 private slots:
+    void aTokenSeesWhatIsBeforeItAndInSight() {
+        QCOMPARE(ReadCost::positionsSeen(0, 4, 1000), 0.0 + 1 + 2 + 3);
+        QCOMPARE(ReadCost::positionsSeen(3, 6, 1000), 3.0 + 4 + 5);
+        QCOMPARE(ReadCost::positionsSeen(3, 8, 5), 3.0 + 4 + 5 + 5 + 5);
+        QCOMPARE(ReadCost::positionsSeen(7, 9, 5), 5.0 + 5);
+        QCOMPARE(ReadCost::positionsSeen(9, 9, 5), 0.0);
+    }
+
     void bothPartsAreLearned() {
         ReadCost cost(1e-5); // expects far less attention than there is
         QCOMPARE(cost.nanosPerToken(), 0.0);

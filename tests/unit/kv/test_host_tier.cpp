@@ -207,9 +207,9 @@ private slots:
         QCOMPARE(alone.readNanos, 5 * blocks + rest);
         QCOMPARE(alone.demoteNanos, 3 * blocks);
         QCOMPARE(alone.lossNanos, 0.1 * (100.0 * 19 + 2.0 * 19 * 18 / 2 - alone.readNanos));
-        QVERIFY(!alone.swapIsCheaper()); // its tail is large
+        QVERIFY(alone.swapNanos() > alone.withoutNanos()); // its tail is large
         t.cache.setCostRates({10000, 2, 3, 5});
-        QVERIFY(t.cache.estimateSwap(c.table).swapIsCheaper());
+        QVERIFY(t.cache.estimateSwap(c.table).swapNanos() < t.cache.estimateSwap(c.table).withoutNanos());
         t.cache.setCostRates({100, 2, 3, 50}); // what costs more to load than to read is read
         QCOMPARE(t.cache.estimateSwap(c.table).readNanos, 100.0 * 19 + 2.0 * 19 * 18 / 2);
         QCOMPARE(t.cache.estimateSwap(c.table).demoteNanos, 0.0);
@@ -231,7 +231,7 @@ private slots:
         const SwapEstimate estimate = t.cache.estimateSwap(c.table);
         QCOMPARE(estimate.readNanos, 100.0 * 16 + 2.0 * 16 * 15 / 2);
         QCOMPARE(estimate.demoteNanos, 0.0);
-        QVERIFY(estimate.swapIsCheaper());
+        QCOMPARE(estimate.withoutNanos(), estimate.readNanos);
     }
 
     void collisionsInTheTierCostTimeNeverContent() {
