@@ -55,6 +55,11 @@ Steps stepsOf(const Report& report) {
     return steps;
 }
 
+/// As a rule somebody waits for room: what is missing to all that are in flight is more than one that is being read.
+bool waits(const Row& row) {
+    return row.heldMean < row.concurrency - 1.5;
+}
+
 Comparison capacity(const Steps& steps) {
     const Row &from = *steps.baseline.row, &to = *steps.quantized.row;
     Comparison out{"Requests held at once, paging and quantized KV",
@@ -80,11 +85,14 @@ Comparison firstToken(const Steps& steps) {
                    formatted("%.2f", from.ttftP50Ms / 1000) + " -> " + formatted("%.2f s", to.ttftP50Ms / 1000),
                    {}};
     out.reason = "With " + std::to_string(from.concurrency) + " requests in flight the baseline holds " +
-                 formatted("%.1f", from.heldMean) +
-                 "; the others wait for an extent, and that wait is nearly all of "
-                 "their first token. The prefix stage holds " +
-                 formatted("%.1f", to.heldMean) + " and finds " + percent(to.hitRate) +
-                 " of the prompt tokens cached, so that little but computing the rest is left.";
+                 formatted("%.1f", from.heldMean);
+    if (waits(from))
+        out.reason += "; the others wait for an extent, and that wait is nearly all of their first token";
+    out.reason +=
+        ". The prefix stage holds " + formatted("%.1f", to.heldMean) + " and finds " + percent(to.hitRate) +
+        " of the prompt tokens cached" +
+        (to.ttftP50Ms < from.ttftP50Ms ? std::string(", so that little but computing the rest is left.")
+                                       : "; what that saves is less than what reading beside more answers costs.");
     return out;
 }
 
@@ -97,9 +105,9 @@ Comparison prefixGain(const Steps& steps) {
         const double bound = 1 / (1 - share * to.hitRate) - 1;
         out.reason = "Reading prompts takes " + percent(share) + " of the time of the stage before, and " +
                      percent(to.hitRate) + " of the prompt tokens are found: a hit that cost nothing would give " +
-                     formatted("%+.0f %%", bound * 100) + " in the same batches. " +
-                     (gain * 100 < 40 ? "The field's figure needs a load that reads more and writes less."
-                                      : "More room for answers in each batch adds to it.");
+                     formatted("%+.0f %%", bound * 100) + " in the same batches." +
+                     (gain > bound ? " More room for answers in each batch adds to it." : "") +
+                     (gain * 100 < 40 ? " The field's figure needs a load that reads more and writes less." : "");
     } else {
         out.reason = percent(to.hitRate) + " of the prompt tokens were found in the cache.";
     }
@@ -114,10 +122,11 @@ Comparison memory(const Steps& steps, const StageFacts& plain) {
                    formatted("-%.1f %% a token", perToken * 100) +
                        formatted(", -%.1f %% with tails", (1 - 1 / facts.poolGain) * 100),
                    {}};
-    out.reason = "fp8 needs no scales in a block (one per layer and head), so a sealed token takes half. The blocks "
-                 "being filled stay 16-bit: their tails take " +
-                 sizeText(facts.tailBytes) + " of the pool. Every stage has the same bytes, so the saving shows as " +
-                 formatted("%.2f", facts.poolGain) + " x the slots.";
+    if (facts.stage.format.keys == kernels::KvDType::Fp8E4M3 && facts.stage.format.values == kernels::KvDType::Fp8E4M3)
+        out.reason = "fp8 needs no scales in a block (one per layer and head), so a sealed token takes half. ";
+    out.reason += "The blocks being filled stay 16-bit: their tails take " + sizeText(facts.tailBytes) +
+                  " of the pool. Every stage has the same bytes, so the saving shows as " +
+                  formatted("%.2f", facts.poolGain) + " x the slots.";
     return out;
 }
 
@@ -135,12 +144,13 @@ void addAgainstFirst(Report& report) {
         const Found each = named(report.stages[i]);
         if (!each || each.row->concurrency != first.row->concurrency)
             continue;
-        report.notes.push_back(
-            "At concurrency " + std::to_string(each.row->concurrency) + " " + each.row->stage + " writes " +
-            formatted("%.2f", each.row->throughput / first.row->throughput) + " x the tokens per second of " +
-            first.row->stage + " and holds " + formatted("%.2f", each.row->heldMean / first.row->heldMean) +
-            " x the requests, with " + percent(each.row->kvMeanBytes / static_cast<double>(report.kvBytes)) +
-            " of the bytes in use on average: a prompt that waits for room lets what is free lie idle.");
+        report.notes.push_back("At concurrency " + std::to_string(each.row->concurrency) + " " + each.row->stage +
+                               " writes " + formatted("%.2f", each.row->throughput / first.row->throughput) +
+                               " x the tokens per second of " + first.row->stage + " and holds " +
+                               formatted("%.2f", each.row->heldMean / first.row->heldMean) + " x the requests, with " +
+                               percent(each.row->kvMeanBytes / static_cast<double>(report.kvBytes)) +
+                               " of the bytes in use on average" +
+                               (waits(*each.row) ? ": a prompt that waits for room lets what is free lie idle." : "."));
     }
 }
 

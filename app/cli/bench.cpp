@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 
@@ -117,7 +118,11 @@ int showEstimate(const BenchOptions& o, const bench::BenchPlan& plan, double loa
 
 int runBenchVerb(const BenchOptions& o) {
     checkBenchOptions(o);
-    const api::EngineConfig engine = o.engine->config();
+    EngineOptions unstaged = *o.engine; // forms are those of the stages
+    if (unstaged.kvRotation == "on")
+        unstaged.kvRotation = "off";
+    unstaged.kvSkipLayers = std::min(unstaged.kvSkipLayers, 0);
+    const api::EngineConfig engine = unstaged.config();
     const Interrupt interrupt;
     if (o.roofline)
         return showRoofline(o, benchModel(o, engine, true));
@@ -151,12 +156,12 @@ int runBenchVerb(const BenchOptions& o) {
             hooks.finished = [&times](const bench::FinishedRun& run) { times.write(tokenTimes(run)); };
         report = valueOrThrow(bench::runBench(plan, hooks));
     }
-    csv.write(bench::reportCsv(report));
-    html.write(bench::reportHtml(report));
-    if (o.asJson)
+    if (o.asJson) // first, so that a full disk takes nothing but the files
         printJson(bench::reportJson(report));
     else
         print(bench::reportTable(report));
+    csv.write(bench::reportCsv(report));
+    html.write(bench::reportHtml(report));
     interrupt.passOn();
     return 0;
 }

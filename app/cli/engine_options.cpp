@@ -50,8 +50,8 @@ void addKvFormat(CLI::App& verb, EngineOptions& o, const std::string& group) {
     verb.add_option("--k-dtype", o.keyDtype, "Form of the keys alone: f16, bf16, fp8, int8, int4")->group(group);
     verb.add_option("--v-dtype", o.valueDtype, "Form of the values alone")->group(group);
     add(verb.add_option("--kv-rotation", o.kvRotation,
-                        "on: rotate (Hadamard) what is kept as int8 or int4, which costs a little time and makes it "
-                        "more exact"));
+                        "on: rotate (Hadamard) what is kept as int8 or int4, which costs a little time and makes "
+                        "values more exact; int4 keys only in some models"));
     add(verb.add_option("--kv-skip-layers", o.kvSkipLayers, "The first and the last N layers stay f16"));
 }
 

@@ -99,13 +99,20 @@ int runEval(const Options& o) {
     for (const char* refused : {"--window-policy", "--sinks"})
         if (o.engine->given(refused))
             throw UsageError(std::string(refused) + " has no meaning here: every window is scored whole.");
-    if (o.engine->given("--log-blocks"))
-        throw UsageError("--log-blocks is of one run, and eval has many; use generate.");
+    for (const char* refused : {"--log-blocks", "--stats"})
+        if (o.engine->given(refused))
+            throw UsageError(std::string(refused) + " is of one run, and eval has many; use generate.");
     if (o.window < 2 || o.window > 65536)
         throw UsageError("--window must be between 2 and 65536.");
     if (o.maxTokens < 0)
         throw UsageError("--max-tokens must be at least 0.");
     std::vector<EvalRow> rows = rowsFor(o);
+    const api::EngineConfig& config = rows.front().config;
+    if (const std::int64_t needed = blocksToScore(config, o.window); config.numBlocks > 0 && config.numBlocks < needed)
+        throw UsageError("--num-blocks must be at least " + std::to_string(needed) + " for a --window of " +
+                         std::to_string(o.window) + " tokens.");
+    if (config.maxModelLen > 0 && config.maxModelLen < o.window)
+        throw UsageError("--max-model-len must be at least --window.");
     const EvalText text = textFor(o);
     const Interrupt interrupt;
     Result<void> done;
@@ -152,7 +159,7 @@ Verb addEval(CLI::App& app) {
     verb.app->add_option("--max-tokens", options->maxTokens, "Score no more tokens of the text than this; 0 = all")
         ->capture_default_str();
     options->engine = addEngineOptions(*verb.app, "--window");
-    for (const char* refused : {"--window-policy", "--sinks"})
+    for (const char* refused : {"--window-policy", "--sinks", "--log-blocks", "--stats"})
         verb.app->get_option(refused)->group("");
     options->engine->kvCacheDtype = kAllFormats;
     verb.app->get_option("--kv-cache-dtype")

@@ -29,7 +29,8 @@ public:
         config.maxModelLen = window;
         config.maxSequences = 1;
         config.prefixCaching = false; // nothing comes twice
-        config.numBlocks = (window + config.blockSize - 1) / config.blockSize + 1;
+        if (config.numBlocks == 0)
+            config.numBlocks = blocksToScore(config, window);
         return m_engine.load(config, Interrupt::flag());
     }
     const api::ModelInfo& model() const { return m_engine.model(); }
@@ -178,6 +179,10 @@ private:
 
 } // namespace
 
+std::int64_t blocksToScore(const api::EngineConfig& config, std::int64_t window) {
+    return (window + config.blockSize - 1) / config.blockSize + 1;
+}
+
 std::vector<std::pair<std::size_t, std::size_t>> windowsOf(const EvalText& text) {
     const auto size = static_cast<std::size_t>(text.window) - (text.begin ? 1 : 0);
     std::vector<std::pair<std::size_t, std::size_t>> out;
@@ -238,22 +243,25 @@ std::string recommendation(const std::vector<EvalRow>& rows, bool floatActivatio
         if (good(row) && (!best || row.bytesPerToken < best->bytesPerToken))
             best = &row;
     }
+    const std::string rule = "the mean KL below " + formatted("%.3f", mostKl) +
+                             " and perplexity within 0.5 % (or not surely above it: within 2 standard errors)";
     if (!best)
-        return "None of these keeps the mean KL below " + formatted("%.3f", mostKl) +
-               " and perplexity within 0.5 %: stay with f16.";
+        return "None of these keeps " + rule + ": stay with f16.";
     for (const EvalRow& row : rows)
         if (row.score.positions() > 0 && row.bytesPerToken < best->bytesPerToken &&
             (!smaller || row.bytesPerToken > smaller->bytesPerToken))
             smaller = &row;
-    std::string text = nameOf(*best) + ": of those that keep the mean KL below " + formatted("%.3f", mostKl) +
-                       " and perplexity within 0.5 %, it takes the fewest bytes (" +
-                       formatted("%.0f", best->bytesPerToken) + " a token, " +
-                       formatted("%.2f", largest / best->bytesPerToken) + " times less than the largest here).";
-    if (smaller)
-        text += " " + nameOf(*smaller) + " would take " + formatted("%.0f", smaller->bytesPerToken) +
-                ", but its KL is " + formatted("%.4f", smaller->score.klMean()) + " and its perplexity " +
-                formatted("%.2f", (smaller->score.perplexityRatio() - 1) * 100) + " % higher.";
-    return text;
+    std::string text = nameOf(*best) + ": of those that keep " + rule + ", it takes the fewest bytes (" +
+                       formatted("%.0f", best->bytesPerToken) + " a token";
+    if (largest > best->bytesPerToken)
+        text += ", the largest here " + formatted("%.2f", largest / best->bytesPerToken) + " times as many";
+    text += ").";
+    if (!smaller)
+        return text;
+    text += " " + nameOf(*smaller) + " would take " + formatted("%.0f", smaller->bytesPerToken) + ", but ";
+    if (smaller->score.klMean() > mostKl)
+        return text + "its KL is " + formatted("%.4f", smaller->score.klMean()) + ".";
+    return text + "its perplexity is " + formatted("%.2f", (smaller->score.perplexityRatio() - 1) * 100) + " % higher.";
 }
 
 } // namespace kvscope::cli

@@ -29,6 +29,9 @@ struct EvalText {
     std::int64_t window = 512;    ///< tokens that are scored together, `begin` included
 };
 
+/// Blocks of a pool that holds a window and the place of its next token.
+std::int64_t blocksToScore(const api::EngineConfig& config, std::int64_t window);
+
 /// Windows of the text: [first, last) of its tokens. The end, if it is shorter, is scored too.
 std::vector<std::pair<std::size_t, std::size_t>> windowsOf(const EvalText& text);
 

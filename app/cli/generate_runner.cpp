@@ -48,6 +48,7 @@ void GenerateRunner::run(api::Engine& engine, const OnResult& onResult, const st
         if (interrupted && interrupted->load(std::memory_order_relaxed)) {
             interrupt(engine);
             giveOut(onResult);
+            forgetSources(engine);
             return;
         }
         const bool started = startReady(engine);
@@ -59,6 +60,7 @@ void GenerateRunner::run(api::Engine& engine, const OnResult& onResult, const st
             endStuck();
         }
         giveOut(onResult);
+        forgetSources(engine);
     }
 }
 
@@ -94,7 +96,7 @@ void GenerateRunner::resolveReferences() {
         if (line.error)
             continue;
         if (line.forkOf)
-            m_lines[*line.forkOf].keepForFork = true;
+            ++m_lines[*line.forkOf].forks;
         m_open.push_back(i);
     }
 }
@@ -171,7 +173,7 @@ void GenerateRunner::start(api::Engine& engine, std::size_t index) {
     request.owner = OwnerId(static_cast<std::int64_t>(job.line));
     request.sampling = line.spec.sampling;
     request.sampling.seed = sampleSeed(line.spec.sampling.seed, job.sample);
-    request.keepForFork = line.keepForFork;
+    request.keepForFork = line.forks > 0;
     request.pinPrompt = line.spec.pin;
     request.prompt = line.spec.prompt;
     if (line.forkOf) {
@@ -251,9 +253,17 @@ void GenerateRunner::giveOut(const OnResult& onResult) {
                 return;
             continue;
         }
+        if (line.forkOf && --m_lines[*line.forkOf].forks == 0)
+            m_forkedOut.push_back(*line.forkOf);
         ++m_nextLine;
         m_nextRepetition = 0;
     }
+}
+
+void GenerateRunner::forgetSources(api::Engine& engine) {
+    for (const std::size_t line : std::exchange(m_forkedOut, {}))
+        for (const std::size_t job : m_lines[line].jobs)
+            engine.forget(requestOf(job));
 }
 
 /// False: it has not ended yet.

@@ -56,8 +56,8 @@ private:
         std::vector<std::size_t> jobs;            ///< repetition-major: job of (r, s) at r * n + s
         std::size_t ended = 0;                    ///< of those
         std::optional<Error> error;               ///< it never becomes a request
-        bool keepForFork = false;
-        bool cut = false; ///< interrupted: no further repetition is made
+        std::size_t forks = 0;                    ///< lines that fork from it and were not given out yet
+        bool cut = false;                         ///< interrupted: no further repetition is made
 
         std::size_t samples() const { return static_cast<std::size_t>(spec.samples); }
         std::size_t runs() const {
@@ -77,6 +77,7 @@ private:
     void endStuck();
     void interrupt(api::Engine& engine);
     void giveOut(const OnResult& onResult);
+    void forgetSources(api::Engine& engine);
     bool giveOutRepetition(Line& line, const OnResult& onResult);
     nlohmann::json resultId(const Line& line, std::size_t repetition) const;
 
@@ -87,6 +88,7 @@ private:
     std::map<std::string, std::size_t> m_lineById; ///< by JSON text of the id: "1" and 1 differ; refused ones too
     std::vector<std::size_t> m_open;               ///< lines that have something left to start, in input order
     std::vector<std::size_t> m_cancellable;        ///< running jobs of lines with `cancel_after`
+    std::vector<std::size_t> m_forkedOut;          ///< lines that nobody will fork from any more
     std::size_t m_nextLine = 0;                    ///< to be given out
     std::size_t m_nextRepetition = 0;
 };

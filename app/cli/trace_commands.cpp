@@ -107,6 +107,9 @@ json totalsJson(const api::BlockTrace& trace) {
     json evictions = json::object();
     for (std::size_t i = 0; i < t.evictions.size(); ++i)
         evictions[kv::evictionReasonName(static_cast<kv::EvictionReason>(i))] = t.evictions[i];
+    json ended = json::object();
+    for (std::size_t i = 0; i < t.ended.size(); ++i)
+        ended[sched::endReasonName(static_cast<sched::EndReason>(i))] = t.ended[i];
     json options{{"allocator", kv::allocatorName(o.allocator)},
                  {"block_size", o.blockSize},
                  {"num_blocks", o.numBlocks},
@@ -120,6 +123,7 @@ json totalsJson(const api::BlockTrace& trace) {
         options["contiguous_reserve"] = kv::contiguousReserveName(o.reserve);
     return {{"options", std::move(options)},
             {"requests", t.requests},
+            {"ended", std::move(ended)},
             {"steps", t.steps},
             {"query_tokens", t.queryTokens},
             {"hit_tokens", t.hitTokens},
@@ -139,6 +143,10 @@ void printReadable(const json& recorded, const json& replayed) {
     for (const char* name : {"requests", "steps", "query_tokens", "hit_tokens", "readmit_query_tokens",
                              "readmit_hit_tokens", "preemptions", "swaps", "loaded_blocks", "peak_blocks"})
         std::printf("%-22s %12s %12s\n", name, recorded[name].dump().c_str(), replayed[name].dump().c_str());
+    for (const auto& [reason, count] : recorded["ended"].items())
+        if (count != 0 || replayed["ended"][reason] != 0)
+            std::printf("ended (%s)%*s %12s %12s\n", reason.c_str(), 14 - static_cast<int>(reason.size()), "",
+                        count.dump().c_str(), replayed["ended"][reason].dump().c_str());
     for (const auto& [reason, count] : recorded["evictions"].items())
         std::printf("evictions (%s)%*s %12s %12s\n", reason.c_str(), 9 - static_cast<int>(reason.size()), "",
                     count.dump().c_str(), replayed["evictions"][reason].dump().c_str());

@@ -35,9 +35,11 @@ FinishReason finishReason(sched::EndReason reason) {
 std::optional<Error> explain(const sched::EndedSequence& ended) {
     const auto tokens = [](std::int64_t n) { return countText(n) + " tokens"; };
     if (ended.reason == sched::EndReason::TooLong)
-        return Error{ErrorCode::TooLong, "The prompt and one token of answer need room for " +
-                                             tokens(ended.neededTokens) + ", at most " + tokens(ended.availableTokens) +
-                                             " are available; shorten it or give the cache more blocks."};
+        return Error{ErrorCode::TooLong,
+                     "The prompt and one token of answer need room for " + tokens(ended.neededTokens) + ", at most " +
+                         tokens(ended.availableTokens) +
+                         " are available; shorten it, or give it more room: blocks of the cache, of "
+                         "which some may be pinned, or a longer window."};
     if (ended.reason == sched::EndReason::PoolFull)
         return Error{ErrorCode::Full, "The KV cache is full: the answer was cut because " + tokens(ended.neededTokens) +
                                           " need room and " + tokens(ended.availableTokens) +

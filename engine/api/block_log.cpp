@@ -148,12 +148,14 @@ void BlockLog::add(const TraceStep& s) {
 }
 
 void BlockLog::add(SequenceId id, const TraceAnswer& a) {
-    put(json{{"type", "end"},
+    json out{{"type", "end"},
              {"id", id.value()},
              {"stopped", a.stopped},
              {"preemptions", a.preemptions},
-             {"tokens", a.tokens}}
-            .dump());
+             {"tokens", a.tokens}};
+    if (a.reason)
+        out["reason"] = sched::endReasonName(*a.reason);
+    put(out.dump());
 }
 
 void BlockLog::add(const TraceAdmission& a) {

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -21,12 +22,13 @@
 #include "engine/kv/eviction_log.h"
 #include "engine/kv/eviction_policy.h"
 #include "engine/sched/admission_order.h"
+#include "engine/sched/sequence.h"
 
 namespace kvscope::api {
 
 inline constexpr const char* kTraceFormat = "kvscope-blocks";
 inline constexpr int kTraceVersionMajor = 1; ///< a newer one is refused by name; unknown fields and records are ignored
-inline constexpr int kTraceVersionMinor = 2; ///< 1: windows; 2: sinks, the host tier
+inline constexpr int kTraceVersionMinor = 3; ///< 1: windows; 2: sinks, the host tier; 3: why each ended
 
 /// The options that decide who hits and who is evicted.
 struct TraceOptions {
@@ -106,6 +108,7 @@ struct TraceAnswer {
     std::vector<TokenId> tokens;
     bool stopped = false; ///< its last token ended it
     std::int32_t preemptions = 0;
+    std::optional<sched::EndReason> reason; ///< none: the log was written before version 1.3
 };
 
 // ---- what was decided ----
@@ -153,6 +156,9 @@ struct TraceTotals {
     std::array<std::uint64_t, kv::kEvictionReasonCount> evictions{};
     std::int32_t peakBlocks = 0;
     std::uint64_t swaps = 0, loadedBlocks = 0; ///< with a host tier
+    /// By EndReason; too_long and pool_full are those that the pool could not hold. A log before 1.3 says nothing of
+    /// it.
+    std::array<std::uint64_t, sched::kEndReasonCount> ended{};
 };
 TraceTotals totalsOf(const BlockTrace& trace);
 

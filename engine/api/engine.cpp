@@ -240,6 +240,15 @@ void Engine::Impl::cancel(RequestId id) {
     }
 }
 
+void Engine::Impl::forget(RequestId id) {
+    const auto kept = m_kept.find(id);
+    if (kept == m_kept.end() || !m_model)
+        return;
+    m_model->scheduler->dropRetained(kept->second.sequence);
+    m_kept.erase(kept);
+    publish(false);
+}
+
 void Engine::Impl::collectEnded() {
     sayPreemptions(); // nothing of a request is told behind its end
     for (const sched::EndedSequence& ended : m_model->scheduler->takeEnded())
@@ -303,6 +312,9 @@ void Engine::submit(Request request, Nanos arrival) {
 }
 void Engine::cancel(RequestId id) {
     m_impl->guarded([&] { m_impl->cancel(id); });
+}
+void Engine::forget(RequestId id) {
+    m_impl->guarded([&] { m_impl->forget(id); });
 }
 bool Engine::hasWork() const {
     return m_impl->hasWork();

@@ -99,6 +99,9 @@ public:
     void submit(Request request, Nanos arrival);
     /// Idempotent; unknown or ended ids are ignored.
     void cancel(RequestId id);
+    /// Nobody will fork from it any more (Request::keepForFork): what was kept of it goes back to the cache.
+    /// Idempotent.
+    void forget(RequestId id);
     /// True while some request has not ended.
     bool hasWork() const;
 

@@ -30,6 +30,7 @@ public:
     Result<void> restart(const std::atomic<bool>* cancel);
     void submit(Request request, Nanos arrival);
     void cancel(RequestId id);
+    void forget(RequestId id);
 
     // ---- engine_measure.cpp: how long sequences may be, and what a prompt would need
     std::int64_t longestSequence() const; ///< tokens

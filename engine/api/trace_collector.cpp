@@ -41,7 +41,8 @@ void TraceCollector::ended(const sched::EndedSequence& ended, std::span<const To
     ++m_ended;
     m_sink.add(ended.id, TraceAnswer{{answer.begin(), answer.end()},
                                      ended.reason == sched::EndReason::Stopped,
-                                     ended.usage.preemptions});
+                                     ended.usage.preemptions,
+                                     ended.reason});
 }
 
 void TraceCollector::evicted(const kv::Eviction& eviction) {

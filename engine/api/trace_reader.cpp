@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
@@ -130,7 +131,7 @@ private:
     void readEnd(const json& line) {
         const SequenceId id = known(line, "id");
         m_trace.answers[id] = {line.at("tokens").get<std::vector<TokenId>>(), line.at("stopped").get<bool>(),
-                               number(line, "preemptions", 0, kMost)};
+                               number(line, "preemptions", 0, kMost), sched::endReasonOf(line.value("reason", ""))};
         m_trace.ended.push_back(id);
     }
 
@@ -188,11 +189,27 @@ private:
     std::int64_t m_submitted = 0;
 };
 
+constexpr std::size_t kLongestLine = std::size_t(64) << 20; ///< a prompt of millions of tokens; devices have no lines
+
+/// False at the end, or with kLongestLine characters and no end in sight.
+bool readLine(std::ifstream& in, std::string& text) {
+    using Traits = std::ifstream::traits_type;
+    text.clear();
+    for (auto c = in.rdbuf()->sbumpc(); !Traits::eq_int_type(c, Traits::eof()); c = in.rdbuf()->sbumpc()) {
+        if (c == '\n')
+            return true;
+        if (text.size() == kLongestLine)
+            return false;
+        text.push_back(Traits::to_char_type(c));
+    }
+    return !text.empty();
+}
+
 } // namespace
 
 Result<BlockTrace> readBlockTrace(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
-    if (!in)
+    if (std::error_code ignored; !in || std::filesystem::is_directory(path, ignored))
         return fail(ErrorCode::NotFound, "Cannot read '" + path + "'; check that it is a file and may be read.");
     BlockTrace trace;
     Reader reader(trace);
@@ -203,8 +220,14 @@ Result<BlockTrace> readBlockTrace(const std::string& path) {
                                             why + "); give a file that --log-blocks wrote.");
     };
     try {
-        while (std::getline(in, text)) {
+        for (;;) {
             ++number;
+            if (!readLine(in, text)) {
+                if (text.size() == kLongestLine)
+                    return corrupt("it has no end");
+                --number;
+                break;
+            }
             const json line =
                 jsonNestsTooDeep(text) ? json(json::value_t::discarded) : json::parse(text, nullptr, false);
             if (line.is_discarded() || !line.is_object()) {
@@ -224,7 +247,7 @@ Result<BlockTrace> readBlockTrace(const std::string& path) {
         return corrupt(wrong.what());
     } catch (const json::exception&) {
         return corrupt("a field is missing or of another kind");
-    } catch (const std::exception& other) { // a folder opens like a file but cannot be read
+    } catch (const std::exception& other) { // the disk
         return corrupt(other.what());
     }
     if (number == 0)

@@ -251,8 +251,11 @@ TraceTotals totalsOf(const BlockTrace& trace) {
         totals.swaps += preemption.swapped ? 1 : 0;
     for (const TraceEviction& eviction : trace.evictions)
         ++totals.evictions[static_cast<std::size_t>(eviction.reason)];
-    for (const auto& [id, answer] : trace.answers)
+    for (const auto& [id, answer] : trace.answers) {
         totals.preemptions += static_cast<std::uint64_t>(answer.preemptions);
+        if (answer.reason)
+            ++totals.ended[static_cast<std::size_t>(*answer.reason)];
+    }
     for (const TraceStep& step : trace.steps)
         totals.peakBlocks = std::max(totals.peakBlocks, step.blocksInUse);
     return totals;

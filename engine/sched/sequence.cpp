@@ -25,6 +25,13 @@ const char* endReasonName(EndReason reason) {
     return "failed";
 }
 
+std::optional<EndReason> endReasonOf(std::string_view name) {
+    for (std::size_t i = 0; i < kEndReasonCount; ++i)
+        if (name == endReasonName(static_cast<EndReason>(i)))
+            return static_cast<EndReason>(i);
+    return std::nullopt;
+}
+
 void TokenIntervals::add(Nanos interval) {
     Nanos& slot = m_ring[m_count % m_ring.size()];
     m_sum += interval - slot;

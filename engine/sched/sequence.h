@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/clock.h"
@@ -64,7 +65,9 @@ enum class EndReason : std::uint8_t {
     Cancelled,
     Failed, ///< the engine gave up (a step failed)
 };
+inline constexpr std::size_t kEndReasonCount = 7;
 const char* endReasonName(EndReason reason); ///< "stopped", "max_tokens", ...
+std::optional<EndReason> endReasonOf(std::string_view name);
 
 /// What the cache did for one sequence. promptTokens = reusedTokens + computedTokens once the prompt is read.
 struct SequenceUsage {

@@ -252,6 +252,33 @@ private slots:
         QVERIFY2(o.err.find("/nowhere/r.html") != std::string::npos, o.err.c_str());
     }
 
+    void aFullDiskTakesTheFileAndNotTheMeasurement() {
+        const Outcome o =
+            bench({"--clock", "virtual", "--preset", "qwen3-8b", "--stages", "paged", "--html", "/dev/full"});
+        QCOMPARE(o.status, 1);
+        QVERIFY2(o.err.find("/dev/full") != std::string::npos, o.err.c_str());
+        QVERIFY(o.out.find("paged") != std::string::npos);
+    }
+
+    void rotationAndSkippedLayersApplyToTheStagesThatHaveThem() {
+        const auto bytes = [&](const QStringList& more) {
+            const Outcome o = bench(QStringList{"--clock", "virtual", "--preset", "qwen3-8b", "--requests", "8",
+                                                "--stages", "paged,paged+int4+block32", "--json"} +
+                                    more);
+            if (o.status != 0)
+                qWarning("%s", o.err.c_str());
+            std::vector<double> out;
+            const json report = o.lines().at(0);
+            for (const json& stage : report["stages"])
+                out.push_back(stage["bytes_per_token"].get<double>());
+            return out;
+        };
+        const auto plain = bytes({}), skipped = bytes({"--kv-skip-layers", "2"});
+        QCOMPARE(skipped[0], plain[0]);
+        QVERIFY(skipped[1] > plain[1] && skipped[1] < plain[0]);
+        QCOMPARE(bytes({"--kv-rotation", "on"}).size(), std::size_t(2));
+    }
+
     void interruptedItStillReports() {
         const std::string times = m_dir.file("cut.jsonl"), html = m_dir.file("cut.html");
         QProcess process;

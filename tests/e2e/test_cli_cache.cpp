@@ -90,7 +90,32 @@ private slots:
         QCOMPARE(roomy["evictions"]["admission"].get<int>(), 0);
         QCOMPARE(roomy["hit_tokens"].get<std::int64_t>(), std::int64_t(7 * 32)); // every second visit: 4 of 5 blocks
         QVERIFY(larger.lines()[0]["exact"].is_null());
+        QCOMPARE(exact["recorded"]["ended"]["max_tokens"].get<int>(), 12);
+        const Outcome small = run({"trace", "replay", QString::fromStdString(log), "--num-blocks", "4", "--json"});
+        QCOMPARE(small.lines()[0]["replayed"]["ended"]["too_long"].get<int>(), 12); // a prompt takes five
         QCOMPARE(run({"trace", "replay", m_model}).status, 1);
+        const Outcome endless = run({"trace", "replay", "/dev/zero"}), folder = run({"trace", "replay", "/tmp"});
+        QCOMPARE(endless.status, 1);
+        QVERIFY2(endless.err.find("it has no end") != std::string::npos, endless.err.c_str());
+        QVERIFY2(folder.err.find("check that it is a file") != std::string::npos, folder.err.c_str());
+    }
+
+    /// What is kept to fork from goes back when the last fork has ended.
+    void nothingIsHeldAtTheEnd() {
+        std::ofstream(m_dir.file("forks.jsonl"))
+            << R"({"id": "a", "prompt_ids": [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18], "max_tokens": 20})"
+            << "\n"
+            << R"({"id": "f", "fork_of": "a", "fork_at": 16, "max_tokens": 4})"
+            << "\n"
+            << R"({"id": "b", "prompt_ids": [7], "after": "f", "max_tokens": 2})"
+            << "\n";
+        const QString stats = QString::fromStdString(m_dir.file("forks.json"));
+        const Outcome ran = run({"generate", "--model", m_model, "--batch",
+                                 QString::fromStdString(m_dir.file("forks.jsonl")), "--stats", stats, "--json"});
+        QVERIFY2(ran.status == 0, ran.err.c_str());
+        const json end = json::parse(std::ifstream(stats.toStdString()))["blocks"]["at_end"];
+        QVERIFY2(end["active"] == 0 && end["filling"] == 0 && end["shared"] == 0, end.dump().c_str());
+        QVERIFY(end["cached"].get<int>() > 0);
     }
 
     /// Twelve requests at once on a pool of a few blocks: they take turns through the host tier.

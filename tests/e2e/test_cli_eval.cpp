@@ -87,6 +87,9 @@ private slots:
         QTest::newRow("tokens") << QStringList{"--max-tokens", "-1"} << 2 << "--max-tokens";
         QTest::newRow("policy") << QStringList{"--window-policy", "stop"} << 2 << "--window-policy";
         QTest::newRow("sinks") << QStringList{"--sinks", "4"} << 2 << "--sinks";
+        QTest::newRow("stats") << QStringList{"--stats", "stats.json"} << 2 << "--stats";
+        QTest::newRow("blocks") << QStringList{"--num-blocks", "32"} << 2 << "--num-blocks must be at least 33";
+        QTest::newRow("length") << QStringList{"--max-model-len", "100"} << 2 << "--max-model-len";
         QTest::newRow("form") << QStringList{"--kv-cache-dtype", "f16,int5"} << 2 << "--kv-cache-dtype";
         QTest::newRow("nothing") << QStringList{"--kv-cache-dtype", "f16,,int8"} << 2 << "--kv-cache-dtype";
         QTest::newRow("file") << QStringList{"--text", "/nonexistent"} << 1 << "/nonexistent";

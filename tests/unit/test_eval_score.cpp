@@ -124,10 +124,10 @@ private slots:
         rows.push_back(row("int4", 72, 0.2, 1.2));
         const std::string text = recommendation(rows, false);
         QVERIFY2(text.rfind("fp8_e4m3: ", 0) == 0, text.c_str());
-        QVERIFY2(text.find("2.00 times less") != std::string::npos, text.c_str());
-        QVERIFY2(text.find("int4 would take 72, but its KL is 0.2000 and its perplexity 20.00 % higher") !=
-                     std::string::npos,
-                 text.c_str());
+        QVERIFY2(text.find("the largest here 2.00 times as many") != std::string::npos, text.c_str());
+        QVERIFY2(text.find("int4 would take 72, but its KL is 0.2000.") != std::string::npos, text.c_str());
+        rows.back() = row("int4", 72, 0.002, 1.2);
+        QVERIFY(recommendation(rows, false).find("but its perplexity is 20.00 % higher") != std::string::npos);
     }
 
     void aBadRatioCountsOnlyBeyondItsError() {
