@@ -118,11 +118,7 @@ int showEstimate(const BenchOptions& o, const bench::BenchPlan& plan, double loa
 
 int runBenchVerb(const BenchOptions& o) {
     checkBenchOptions(o);
-    EngineOptions unstaged = *o.engine; // forms are those of the stages
-    if (unstaged.kvRotation == "on")
-        unstaged.kvRotation = "off";
-    unstaged.kvSkipLayers = std::min(unstaged.kvSkipLayers, 0);
-    const api::EngineConfig engine = unstaged.config();
+    const api::EngineConfig engine = o.engine->fittedTo({}).config(); // forms are those of the stages
     const Interrupt interrupt;
     if (o.roofline)
         return showRoofline(o, benchModel(o, engine, true));

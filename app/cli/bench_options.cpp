@@ -209,13 +209,10 @@ bench::BenchPlan benchPlan(const BenchOptions& o, const api::EngineConfig& engin
                                : o.capacity      ? bench::kCapacityStages
                                                  : bench::kDefaultStages;
     request.stages = usage(bench::parseStages(stages));
-    for (bench::Stage& stage : request.stages) { // where there is something to rotate or leave out
-        kernels::KvFormat rotated = stage.format;
-        rotated.rotation = o.engine->kvRotation == "on";
-        if (rotated.rotatesKeys() || rotated.rotatesValues())
-            stage.format = rotated;
-        if (stage.format.quantized())
-            stage.format.skipLayers = o.engine->kvSkipLayers;
+    for (bench::Stage& stage : request.stages) {
+        const EngineOptions fitted = o.engine->fittedTo(stage.format);
+        stage.format.rotation = fitted.kvRotation == "on";
+        stage.format.skipLayers = fitted.kvSkipLayers;
     }
     request.concurrency = concurrencyOf(o);
     request.repeat = o.repeat;

@@ -146,6 +146,16 @@ std::shared_ptr<EngineOptions> addEngineOptions(CLI::App& verb, const std::strin
     return o;
 }
 
+EngineOptions EngineOptions::fittedTo(kernels::KvFormat format) const {
+    EngineOptions out = *this;
+    format.rotation = true;
+    if (kvRotation == "on" && !format.rotatesKeys() && !format.rotatesValues())
+        out.kvRotation = "off";
+    if (!format.quantized())
+        out.kvSkipLayers = std::min(kvSkipLayers, 0); // what is wrong stays wrong
+    return out;
+}
+
 api::EngineConfig EngineOptions::config() const {
     for (std::size_t i = 0; i < kUnbuiltOptions.size(); ++i)
         if (unbuilt->options[i] && unbuilt->options[i]->count() > 0 &&

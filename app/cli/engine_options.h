@@ -53,6 +53,9 @@ struct EngineOptions {
 
     /// Whether this option stands on the command line. False for options that the verb does not have.
     bool given(const std::string& option) const;
+    /// The same, without rotation and skipped layers where this form has nothing to rotate or leave out: for verbs that
+    /// run several forms.
+    EngineOptions fittedTo(kernels::KvFormat format) const;
     /// Checks the values. UsageError names the option that is wrong or not supported yet.
     api::EngineConfig config() const;
     /// `--log-blocks`: the log for EngineParts, null where none was asked for. CommandError when it cannot be written.

@@ -42,16 +42,8 @@ std::vector<EvalRow> rowsFor(const Options& o) {
     std::vector<EvalRow> rows;
     for (const std::string& name : split(engine.kvCacheDtype, ',')) {
         engine.kvCacheDtype = name;
-        EngineOptions plain = engine;
-        if (auto format = kernels::kvFormatByName(name);
-            format && !one) { // where there is nothing to rotate or leave out
-            format->rotation = true;
-            if (!format->rotatesKeys() && !format->rotatesValues())
-                plain.kvRotation = "off";
-            if (!format->quantized())
-                plain.kvSkipLayers = 0;
-        }
-        rows.emplace_back().config = plain.config();
+        const auto format = kernels::kvFormatByName(name);
+        rows.emplace_back().config = (format && !one ? engine.fittedTo(*format) : engine).config();
     }
     return rows;
 }
